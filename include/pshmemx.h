@@ -742,6 +742,35 @@ int pshmemx_ptrdiff_alltoall_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdif
 /* shmem_alltoallmem by all threads of each member. */
 int pshmemx_alltoallmem_mt(shmem_team_t team, void *dest, const void *source, size_t nelems, int thread, int nthreads);
 
+/* shmem_alltoalls by all threads of each member. */
+int pshmemx_float_alltoalls_mt(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_double_alltoalls_mt(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_longdouble_alltoalls_mt(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_char_alltoalls_mt(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_schar_alltoalls_mt(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_short_alltoalls_mt(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_int_alltoalls_mt(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_long_alltoalls_mt(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_longlong_alltoalls_mt(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_uchar_alltoalls_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_ushort_alltoalls_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_uint_alltoalls_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_ulong_alltoalls_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_ulonglong_alltoalls_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_int8_alltoalls_mt(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_int16_alltoalls_mt(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_int32_alltoalls_mt(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_int64_alltoalls_mt(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_uint8_alltoalls_mt(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_uint16_alltoalls_mt(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_uint32_alltoalls_mt(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_uint64_alltoalls_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_size_alltoalls_mt(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int pshmemx_ptrdiff_alltoalls_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+
+/* shmem_alltoallsmem by all threads of each member. */
+int pshmemx_alltoallsmem_mt(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+
 /* shmem_and_reduce by all threads of each member, with the same bits. */
 int pshmemx_uchar_and_reduce_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_ushort_and_reduce_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads);
@@ -897,6 +926,62 @@ int pshmemx_double_prod_reduce_mt(shmem_team_t team, double *dest, const double 
 int pshmemx_longdouble_prod_reduce_mt(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_complexd_prod_reduce_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_complexf_prod_reduce_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads);
+
+/* shmem_sum_inscan by all threads of each member, with the same bits. */
+int pshmemx_char_sum_inscan_mt(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads);
+int pshmemx_schar_sum_inscan_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads);
+int pshmemx_short_sum_inscan_mt(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int_sum_inscan_mt(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads);
+int pshmemx_long_sum_inscan_mt(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads);
+int pshmemx_longlong_sum_inscan_mt(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads);
+int pshmemx_ptrdiff_sum_inscan_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uchar_sum_inscan_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads);
+int pshmemx_ushort_sum_inscan_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint_sum_inscan_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads);
+int pshmemx_ulong_sum_inscan_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads);
+int pshmemx_ulonglong_sum_inscan_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int8_sum_inscan_mt(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int16_sum_inscan_mt(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int32_sum_inscan_mt(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int64_sum_inscan_mt(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint8_sum_inscan_mt(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint16_sum_inscan_mt(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint32_sum_inscan_mt(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint64_sum_inscan_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_size_sum_inscan_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_float_sum_inscan_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads);
+int pshmemx_double_sum_inscan_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads);
+int pshmemx_longdouble_sum_inscan_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads);
+int pshmemx_complexd_sum_inscan_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads);
+int pshmemx_complexf_sum_inscan_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads);
+
+/* shmem_sum_exscan by all threads of each member, with the same bits. */
+int pshmemx_char_sum_exscan_mt(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads);
+int pshmemx_schar_sum_exscan_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads);
+int pshmemx_short_sum_exscan_mt(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int_sum_exscan_mt(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads);
+int pshmemx_long_sum_exscan_mt(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads);
+int pshmemx_longlong_sum_exscan_mt(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads);
+int pshmemx_ptrdiff_sum_exscan_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uchar_sum_exscan_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads);
+int pshmemx_ushort_sum_exscan_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint_sum_exscan_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads);
+int pshmemx_ulong_sum_exscan_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads);
+int pshmemx_ulonglong_sum_exscan_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int8_sum_exscan_mt(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int16_sum_exscan_mt(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int32_sum_exscan_mt(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_int64_sum_exscan_mt(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint8_sum_exscan_mt(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint16_sum_exscan_mt(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint32_sum_exscan_mt(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_uint64_sum_exscan_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_size_sum_exscan_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads);
+int pshmemx_float_sum_exscan_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads);
+int pshmemx_double_sum_exscan_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads);
+int pshmemx_longdouble_sum_exscan_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads);
+int pshmemx_complexd_sum_exscan_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads);
+int pshmemx_complexf_sum_exscan_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads);
 
 /* ---- Non-blocking collectives under a request
  * Every member of team posts, one thread each; posting never waits for another PE. The members post the collectives

@@ -749,6 +749,35 @@ int shmemx_ptrdiff_alltoall_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff
 /* shmem_alltoallmem by all threads of each member. */
 int shmemx_alltoallmem_mt(shmem_team_t team, void *dest, const void *source, size_t nelems, int thread, int nthreads);
 
+/* shmem_alltoalls by all threads of each member. */
+int shmemx_float_alltoalls_mt(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_double_alltoalls_mt(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_longdouble_alltoalls_mt(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_char_alltoalls_mt(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_schar_alltoalls_mt(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_short_alltoalls_mt(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_int_alltoalls_mt(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_long_alltoalls_mt(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_longlong_alltoalls_mt(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_uchar_alltoalls_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_ushort_alltoalls_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_uint_alltoalls_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_ulong_alltoalls_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_ulonglong_alltoalls_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_int8_alltoalls_mt(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_int16_alltoalls_mt(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_int32_alltoalls_mt(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_int64_alltoalls_mt(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_uint8_alltoalls_mt(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_uint16_alltoalls_mt(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_uint32_alltoalls_mt(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_uint64_alltoalls_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_size_alltoalls_mt(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+int shmemx_ptrdiff_alltoalls_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+
+/* shmem_alltoallsmem by all threads of each member. */
+int shmemx_alltoallsmem_mt(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads);
+
 /* shmem_and_reduce by all threads of each member, with the same bits. */
 int shmemx_uchar_and_reduce_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads);
 int shmemx_ushort_and_reduce_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads);
@@ -904,6 +933,62 @@ int shmemx_double_prod_reduce_mt(shmem_team_t team, double *dest, const double *
 int shmemx_longdouble_prod_reduce_mt(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads);
 int shmemx_complexd_prod_reduce_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads);
 int shmemx_complexf_prod_reduce_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads);
+
+/* shmem_sum_inscan by all threads of each member, with the same bits. */
+int shmemx_char_sum_inscan_mt(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads);
+int shmemx_schar_sum_inscan_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads);
+int shmemx_short_sum_inscan_mt(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads);
+int shmemx_int_sum_inscan_mt(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads);
+int shmemx_long_sum_inscan_mt(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads);
+int shmemx_longlong_sum_inscan_mt(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads);
+int shmemx_ptrdiff_sum_inscan_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uchar_sum_inscan_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads);
+int shmemx_ushort_sum_inscan_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint_sum_inscan_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads);
+int shmemx_ulong_sum_inscan_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads);
+int shmemx_ulonglong_sum_inscan_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads);
+int shmemx_int8_sum_inscan_mt(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_int16_sum_inscan_mt(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_int32_sum_inscan_mt(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_int64_sum_inscan_mt(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint8_sum_inscan_mt(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint16_sum_inscan_mt(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint32_sum_inscan_mt(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint64_sum_inscan_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_size_sum_inscan_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_float_sum_inscan_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads);
+int shmemx_double_sum_inscan_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads);
+int shmemx_longdouble_sum_inscan_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads);
+int shmemx_complexd_sum_inscan_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads);
+int shmemx_complexf_sum_inscan_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads);
+
+/* shmem_sum_exscan by all threads of each member, with the same bits. */
+int shmemx_char_sum_exscan_mt(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads);
+int shmemx_schar_sum_exscan_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads);
+int shmemx_short_sum_exscan_mt(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads);
+int shmemx_int_sum_exscan_mt(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads);
+int shmemx_long_sum_exscan_mt(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads);
+int shmemx_longlong_sum_exscan_mt(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads);
+int shmemx_ptrdiff_sum_exscan_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uchar_sum_exscan_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads);
+int shmemx_ushort_sum_exscan_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint_sum_exscan_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads);
+int shmemx_ulong_sum_exscan_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads);
+int shmemx_ulonglong_sum_exscan_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads);
+int shmemx_int8_sum_exscan_mt(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_int16_sum_exscan_mt(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_int32_sum_exscan_mt(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_int64_sum_exscan_mt(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint8_sum_exscan_mt(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint16_sum_exscan_mt(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint32_sum_exscan_mt(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_uint64_sum_exscan_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_size_sum_exscan_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads);
+int shmemx_float_sum_exscan_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads);
+int shmemx_double_sum_exscan_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads);
+int shmemx_longdouble_sum_exscan_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads);
+int shmemx_complexd_sum_exscan_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads);
+int shmemx_complexf_sum_exscan_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads);
 
 /* ---- Non-blocking collectives under a request
  * Every member of team posts, one thread each; posting never waits for another PE. The members post the collectives
@@ -1694,6 +1779,20 @@ static inline int shmemx_alltoall_mt(shmem_team_t team, unsigned short *dest, co
 static inline int shmemx_alltoall_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads) { return shmemx_uint_alltoall_mt(team, dest, source, nelems, thread, nthreads); }
 static inline int shmemx_alltoall_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads) { return shmemx_ulong_alltoall_mt(team, dest, source, nelems, thread, nthreads); }
 static inline int shmemx_alltoall_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads) { return shmemx_ulonglong_alltoall_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_float_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_double_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_longdouble_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_char_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_schar_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_short_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_int_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_long_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_longlong_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_uchar_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_ushort_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_uint_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_ulong_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
+static inline int shmemx_alltoalls_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return shmemx_ulonglong_alltoalls_mt(team, dest, source, dst, sst, nelems, thread, nthreads); }
 static inline int shmemx_and_reduce_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads) { return shmemx_uchar_and_reduce_mt(team, dest, source, nreduce, thread, nthreads); }
 static inline int shmemx_and_reduce_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads) { return shmemx_ushort_and_reduce_mt(team, dest, source, nreduce, thread, nthreads); }
 static inline int shmemx_and_reduce_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads) { return shmemx_uint_and_reduce_mt(team, dest, source, nreduce, thread, nthreads); }
@@ -1781,6 +1880,38 @@ static inline int shmemx_prod_reduce_mt(shmem_team_t team, double *dest, const d
 static inline int shmemx_prod_reduce_mt(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads) { return shmemx_longdouble_prod_reduce_mt(team, dest, source, nreduce, thread, nthreads); }
 static inline int shmemx_prod_reduce_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads) { return shmemx_complexd_prod_reduce_mt(team, dest, source, nreduce, thread, nthreads); }
 static inline int shmemx_prod_reduce_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads) { return shmemx_complexf_prod_reduce_mt(team, dest, source, nreduce, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads) { return shmemx_char_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads) { return shmemx_schar_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads) { return shmemx_short_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads) { return shmemx_int_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads) { return shmemx_long_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads) { return shmemx_longlong_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads) { return shmemx_uchar_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads) { return shmemx_ushort_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads) { return shmemx_uint_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads) { return shmemx_ulong_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads) { return shmemx_ulonglong_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads) { return shmemx_float_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads) { return shmemx_double_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads) { return shmemx_longdouble_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads) { return shmemx_complexd_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_inscan_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads) { return shmemx_complexf_sum_inscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads) { return shmemx_char_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads) { return shmemx_schar_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads) { return shmemx_short_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads) { return shmemx_int_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads) { return shmemx_long_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads) { return shmemx_longlong_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads) { return shmemx_uchar_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads) { return shmemx_ushort_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads) { return shmemx_uint_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads) { return shmemx_ulong_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads) { return shmemx_ulonglong_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads) { return shmemx_float_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads) { return shmemx_double_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads) { return shmemx_longdouble_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads) { return shmemx_complexd_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
+static inline int shmemx_sum_exscan_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads) { return shmemx_complexf_sum_exscan_mt(team, dest, source, nelems, thread, nthreads); }
 static inline int shmemx_broadcast_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, shmemx_request_t *req) { return shmemx_float_broadcast_nbe(team, dest, source, nelems, PE_root, req); }
 static inline int shmemx_broadcast_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root, shmemx_request_t *req) { return shmemx_double_broadcast_nbe(team, dest, source, nelems, PE_root, req); }
 static inline int shmemx_broadcast_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root, shmemx_request_t *req) { return shmemx_longdouble_broadcast_nbe(team, dest, source, nelems, PE_root, req); }
@@ -2382,6 +2513,22 @@ static inline int shmemx_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest
         unsigned int: shmemx_uint_alltoall_mt, \
         unsigned long: shmemx_ulong_alltoall_mt, \
         unsigned long long: shmemx_ulonglong_alltoall_mt)(a1, a2, a3, a4, a5, a6))
+#define shmemx_alltoalls_mt(a1, a2, a3, a4, a5, a6, a7, a8) \
+    (_Generic(*(a2), \
+        float: shmemx_float_alltoalls_mt, \
+        double: shmemx_double_alltoalls_mt, \
+        long double: shmemx_longdouble_alltoalls_mt, \
+        char: shmemx_char_alltoalls_mt, \
+        signed char: shmemx_schar_alltoalls_mt, \
+        short: shmemx_short_alltoalls_mt, \
+        int: shmemx_int_alltoalls_mt, \
+        long: shmemx_long_alltoalls_mt, \
+        long long: shmemx_longlong_alltoalls_mt, \
+        unsigned char: shmemx_uchar_alltoalls_mt, \
+        unsigned short: shmemx_ushort_alltoalls_mt, \
+        unsigned int: shmemx_uint_alltoalls_mt, \
+        unsigned long: shmemx_ulong_alltoalls_mt, \
+        unsigned long long: shmemx_ulonglong_alltoalls_mt)(a1, a2, a3, a4, a5, a6, a7, a8))
 #define shmemx_and_reduce_mt(a1, a2, a3, a4, a5, a6) \
     (_Generic(*(a2), \
         unsigned char: shmemx_uchar_and_reduce_mt, \
@@ -2483,6 +2630,42 @@ static inline int shmemx_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest
         long double: shmemx_longdouble_prod_reduce_mt, \
         heddle_complexd: shmemx_complexd_prod_reduce_mt, \
         heddle_complexf: shmemx_complexf_prod_reduce_mt)(a1, a2, a3, a4, a5, a6))
+#define shmemx_sum_inscan_mt(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a2), \
+        char: shmemx_char_sum_inscan_mt, \
+        signed char: shmemx_schar_sum_inscan_mt, \
+        short: shmemx_short_sum_inscan_mt, \
+        int: shmemx_int_sum_inscan_mt, \
+        long: shmemx_long_sum_inscan_mt, \
+        long long: shmemx_longlong_sum_inscan_mt, \
+        unsigned char: shmemx_uchar_sum_inscan_mt, \
+        unsigned short: shmemx_ushort_sum_inscan_mt, \
+        unsigned int: shmemx_uint_sum_inscan_mt, \
+        unsigned long: shmemx_ulong_sum_inscan_mt, \
+        unsigned long long: shmemx_ulonglong_sum_inscan_mt, \
+        float: shmemx_float_sum_inscan_mt, \
+        double: shmemx_double_sum_inscan_mt, \
+        long double: shmemx_longdouble_sum_inscan_mt, \
+        heddle_complexd: shmemx_complexd_sum_inscan_mt, \
+        heddle_complexf: shmemx_complexf_sum_inscan_mt)(a1, a2, a3, a4, a5, a6))
+#define shmemx_sum_exscan_mt(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a2), \
+        char: shmemx_char_sum_exscan_mt, \
+        signed char: shmemx_schar_sum_exscan_mt, \
+        short: shmemx_short_sum_exscan_mt, \
+        int: shmemx_int_sum_exscan_mt, \
+        long: shmemx_long_sum_exscan_mt, \
+        long long: shmemx_longlong_sum_exscan_mt, \
+        unsigned char: shmemx_uchar_sum_exscan_mt, \
+        unsigned short: shmemx_ushort_sum_exscan_mt, \
+        unsigned int: shmemx_uint_sum_exscan_mt, \
+        unsigned long: shmemx_ulong_sum_exscan_mt, \
+        unsigned long long: shmemx_ulonglong_sum_exscan_mt, \
+        float: shmemx_float_sum_exscan_mt, \
+        double: shmemx_double_sum_exscan_mt, \
+        long double: shmemx_longdouble_sum_exscan_mt, \
+        heddle_complexd: shmemx_complexd_sum_exscan_mt, \
+        heddle_complexf: shmemx_complexf_sum_exscan_mt)(a1, a2, a3, a4, a5, a6))
 #define shmemx_broadcast_nbe(a1, a2, a3, a4, a5, a6) \
     (_Generic(*(a2), \
         float: shmemx_float_broadcast_nbe, \

@@ -60,6 +60,23 @@ void everything(shmem_team_t team, double* dest, double* source, int thread, int
         for (size_t i = 0; i < block * members; ++i)
             ASSERT_EQ(dest[i], given(static_cast<int>(i / block), static_cast<size_t>(me) * block + i % block));
         ASSERT_EQ(shmemx_team_sync_mt(team, thread, count), 0);
+        for (const bool inclusive : {true, false}) {
+            const auto scan = inclusive ? shmemx_double_sum_inscan_mt : shmemx_double_sum_exscan_mt;
+            ASSERT_EQ(scan(team, dest, source, nelems, thread, count), 0);
+            for (size_t i = 0; i < nelems; ++i) {
+                double sum = me + inclusive > 0 ? given(0, i) : 0;
+                for (int pe = 1; pe < me + inclusive; ++pe) sum += given(pe, i);
+                ASSERT_EQ(dest[i], sum) << i << " of " << nelems;
+            }
+            ASSERT_EQ(shmemx_team_sync_mt(team, thread, count), 0);
+        }
+        const size_t every_second = block / 2;
+        ASSERT_EQ(shmemx_double_alltoalls_mt(team, dest, source, 1, 2, every_second, thread, count), 0);
+        for (size_t i = 0; i < every_second * members; ++i) {
+            const size_t of_all = static_cast<size_t>(me) * every_second + i % every_second;
+            ASSERT_EQ(dest[i], given(static_cast<int>(i / every_second), 2 * of_all));
+        }
+        ASSERT_EQ(shmemx_team_sync_mt(team, thread, count), 0);
     }
 }
 

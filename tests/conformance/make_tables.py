@@ -263,11 +263,11 @@ def thunk(row, returns, parameters):
 
 # The arguments of a thread group's call, as the thunks name them.
 GROUP_TAKES = ("shmem_team_t team = call->team; void* dest = call->dest; const void* source = call->source; "
-              "ptrdiff_t dst = 1, sst = 1; size_t nelems = call->nelems; int root = call->root; "
+              "ptrdiff_t dst = call->dst, sst = call->sst; size_t nelems = call->nelems; int root = call->root; "
               "(void)dest; (void)source; (void)dst; (void)sst; (void)nelems; (void)root;")
-GROUP_GIVES = {"sync": "const struct thread_group_call call = {team, NULL, NULL, 0, 0};",
-              "move": "const struct thread_group_call call = {team, dest, source, nelems, root}; (void)dst; (void)sst;",
-              "reduce": "const struct thread_group_call call = {team, dest, source, nelems, 0};"}
+GROUP_GIVES = {"sync": "const struct thread_group_call call = {team, NULL, NULL, 0, 0, 1, 1};",
+              "move": "const struct thread_group_call call = {team, dest, source, nelems, root, dst, sst};",
+              "reduce": "const struct thread_group_call call = {team, dest, source, nelems, 0, 1, 1};"}
 
 
 def write_table(table, rows):

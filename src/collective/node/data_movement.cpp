@@ -6,6 +6,7 @@
 #include "collective/node/copy.h"
 #include "operations/check.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace heddle::collective {
@@ -236,6 +237,14 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
 
 int alltoalls(const Call& call, const Group& group, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
               size_t nelems, size_t element_bytes) {
+    const auto all_elements = [&](int size) { return extent(call.function, nelems, static_cast<size_t>(size)); };
+    if (group.threads > 1 &&
+        is_for_one_thread(call, group, Operation::kAlltoall,
+                          extent(call.function, all_elements(team_of(call, group).members.size), element_bytes),
+                          Algorithm::kPush))
+        return by_one_thread(call, group, [=, &call](const Group& alone) {
+            alltoalls(call, alone, dest, source, dst, sst, nelems, element_bytes);
+        });
     Shape shape = shape_of(nelems, dest, source);
     shape.arguments[1] = {"dst", dst};
     shape.arguments[2] = {"sst", sst};
@@ -245,7 +254,7 @@ int alltoalls(const Call& call, const Group& group, void* dest, const void* sour
     const size_t to_step = extent(call.function, static_cast<size_t>(dst), element_bytes);
     const size_t from_step = extent(call.function, static_cast<size_t>(sst), element_bytes);
     // Element i of the block for member k lies at (k * nelems + i) strides; the last element of all ends the buffer.
-    const size_t elements = extent(call.function, nelems, static_cast<size_t>(coll.size()));
+    const size_t elements = all_elements(coll.size());
     const auto span = [&](size_t step) {
         return elements == 0 ? 0 : extent(call.function, elements - 1, step) + element_bytes;
     };
@@ -255,12 +264,19 @@ int alltoalls(const Call& call, const Group& group, void* dest, const void* sour
         return 0;
     }
     const size_t my_block = static_cast<size_t>(coll.rank()) * nelems * to_step;
-    from_next(coll, [&](int rank) {
-        if (nelems != 0)
-            copy_strided(to.on(coll.pe(rank)) + my_block,
-                         static_cast<const char*>(source) + static_cast<size_t>(rank) * nelems * from_step, to_step,
-                         from_step, nelems, element_bytes);
-    });
+    // A thread's share is of the elements for all members, this member's neighbour first. So shares are alike, however
+    // few or short the blocks are.
+    const size_t unit = std::max<size_t>(1, ThreadGroup::kLineBytes / to_step);
+    const ThreadGroup::Share share = coll.thread_group.share_of(elements, unit);
+    coll.thread_group.gather();  // the source is ready
+    for (size_t at = share.begin, count = 0; at < share.end; at += count) {
+        const size_t first = at % nelems,
+                     rank = (static_cast<size_t>(coll.rank()) + 1 + at / nelems) % static_cast<size_t>(coll.size());
+        count = std::min(nelems - first, share.end - at);
+        copy_strided(to.on(coll.pe(static_cast<int>(rank))) + my_block + first * to_step,
+                     static_cast<const char*>(source) + (rank * nelems + first) * from_step, to_step, from_step, count,
+                     element_bytes);
+    }
     coll.barrier();
     return 0;
 }

@@ -283,7 +283,14 @@ int reduce(const Call& call, const Group& group, Op op, Kind kind, void* dest, c
 
 int scan(const Call& call, const Group& group, Prefix prefix, Kind kind, void* dest, const void* source, size_t nelems,
          size_t element_bytes) {
-    const auto zero = [&](const Work& work) { memset(dest, 0, work.bytes()); };
+    if (is_for_one_thread(call, group, Operation::kScan, nelems, element_bytes))
+        return by_one_thread(call, group, [=, &call](const Group& alone) {
+            scan(call, alone, prefix, kind, dest, source, nelems, element_bytes);
+        });
+    const auto zero = [&](const Work& work) {
+        const ThreadGroup::Share share = work.coll.thread_group.share_of(work.nelems, line_of(work));
+        memset(work.dest(work.coll.rank(), share.begin), 0, share.size() * element_bytes);
+    };
     return run(
         call, group, Operation::kScan, "nelems", Op::kSum, kind, dest, source, nelems, element_bytes,
         [&](const Work& work) {

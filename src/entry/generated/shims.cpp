@@ -1172,6 +1172,31 @@ int shmemx_uint64_alltoall_mt(shmem_team_t team, uint64_t *dest, const uint64_t 
 int shmemx_size_alltoall_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoall(HEDDLE_CALL("shmemx_size_alltoall_mt"), {team, thread, nthreads}, dest, source, nelems, sizeof(size_t)); }
 int shmemx_ptrdiff_alltoall_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoall(HEDDLE_CALL("shmemx_ptrdiff_alltoall_mt"), {team, thread, nthreads}, dest, source, nelems, sizeof(ptrdiff_t)); }
 int shmemx_alltoallmem_mt(shmem_team_t team, void *dest, const void *source, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoall(HEDDLE_CALL("shmemx_alltoallmem_mt"), {team, thread, nthreads}, dest, source, nelems, 1); }
+int shmemx_float_alltoalls_mt(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_float_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(float)); }
+int shmemx_double_alltoalls_mt(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_double_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(double)); }
+int shmemx_longdouble_alltoalls_mt(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_longdouble_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(long double)); }
+int shmemx_char_alltoalls_mt(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_char_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(char)); }
+int shmemx_schar_alltoalls_mt(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_schar_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(signed char)); }
+int shmemx_short_alltoalls_mt(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_short_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(short)); }
+int shmemx_int_alltoalls_mt(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_int_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(int)); }
+int shmemx_long_alltoalls_mt(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_long_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(long)); }
+int shmemx_longlong_alltoalls_mt(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_longlong_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(long long)); }
+int shmemx_uchar_alltoalls_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_uchar_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(unsigned char)); }
+int shmemx_ushort_alltoalls_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_ushort_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(unsigned short)); }
+int shmemx_uint_alltoalls_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_uint_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(unsigned int)); }
+int shmemx_ulong_alltoalls_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_ulong_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(unsigned long)); }
+int shmemx_ulonglong_alltoalls_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_ulonglong_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(unsigned long long)); }
+int shmemx_int8_alltoalls_mt(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_int8_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(int8_t)); }
+int shmemx_int16_alltoalls_mt(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_int16_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(int16_t)); }
+int shmemx_int32_alltoalls_mt(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_int32_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(int32_t)); }
+int shmemx_int64_alltoalls_mt(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_int64_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(int64_t)); }
+int shmemx_uint8_alltoalls_mt(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_uint8_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(uint8_t)); }
+int shmemx_uint16_alltoalls_mt(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_uint16_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(uint16_t)); }
+int shmemx_uint32_alltoalls_mt(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_uint32_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(uint32_t)); }
+int shmemx_uint64_alltoalls_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_uint64_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(uint64_t)); }
+int shmemx_size_alltoalls_mt(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_size_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(size_t)); }
+int shmemx_ptrdiff_alltoalls_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_ptrdiff_alltoalls_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, sizeof(ptrdiff_t)); }
+int shmemx_alltoallsmem_mt(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads) { return heddle::collective::alltoalls(HEDDLE_CALL("shmemx_alltoallsmem_mt"), {team, thread, nthreads}, dest, source, dst, sst, nelems, 1); }
 int shmemx_uchar_and_reduce_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads) { return heddle::collective::reduce<unsigned char>(HEDDLE_CALL("shmemx_uchar_and_reduce_mt"), {team, thread, nthreads}, heddle::collective::Op::kAnd, dest, source, nreduce); }
 int shmemx_ushort_and_reduce_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads) { return heddle::collective::reduce<unsigned short>(HEDDLE_CALL("shmemx_ushort_and_reduce_mt"), {team, thread, nthreads}, heddle::collective::Op::kAnd, dest, source, nreduce); }
 int shmemx_uint_and_reduce_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads) { return heddle::collective::reduce<unsigned int>(HEDDLE_CALL("shmemx_uint_and_reduce_mt"), {team, thread, nthreads}, heddle::collective::Op::kAnd, dest, source, nreduce); }
@@ -1314,6 +1339,58 @@ int shmemx_double_prod_reduce_mt(shmem_team_t team, double *dest, const double *
 int shmemx_longdouble_prod_reduce_mt(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads) { return heddle::collective::reduce<long double>(HEDDLE_CALL("shmemx_longdouble_prod_reduce_mt"), {team, thread, nthreads}, heddle::collective::Op::kProd, dest, source, nreduce); }
 int shmemx_complexd_prod_reduce_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads) { return heddle::collective::reduce<heddle_complexd>(HEDDLE_CALL("shmemx_complexd_prod_reduce_mt"), {team, thread, nthreads}, heddle::collective::Op::kProd, dest, source, nreduce); }
 int shmemx_complexf_prod_reduce_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads) { return heddle::collective::reduce<heddle_complexf>(HEDDLE_CALL("shmemx_complexf_prod_reduce_mt"), {team, thread, nthreads}, heddle::collective::Op::kProd, dest, source, nreduce); }
+int shmemx_char_sum_inscan_mt(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<char>(HEDDLE_CALL("shmemx_char_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_schar_sum_inscan_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<signed char>(HEDDLE_CALL("shmemx_schar_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_short_sum_inscan_mt(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<short>(HEDDLE_CALL("shmemx_short_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_int_sum_inscan_mt(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int>(HEDDLE_CALL("shmemx_int_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_long_sum_inscan_mt(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<long>(HEDDLE_CALL("shmemx_long_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_longlong_sum_inscan_mt(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<long long>(HEDDLE_CALL("shmemx_longlong_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_ptrdiff_sum_inscan_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<ptrdiff_t>(HEDDLE_CALL("shmemx_ptrdiff_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_uchar_sum_inscan_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned char>(HEDDLE_CALL("shmemx_uchar_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_ushort_sum_inscan_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned short>(HEDDLE_CALL("shmemx_ushort_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_uint_sum_inscan_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned int>(HEDDLE_CALL("shmemx_uint_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_ulong_sum_inscan_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned long>(HEDDLE_CALL("shmemx_ulong_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_ulonglong_sum_inscan_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned long long>(HEDDLE_CALL("shmemx_ulonglong_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_int8_sum_inscan_mt(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int8_t>(HEDDLE_CALL("shmemx_int8_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_int16_sum_inscan_mt(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int16_t>(HEDDLE_CALL("shmemx_int16_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_int32_sum_inscan_mt(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int32_t>(HEDDLE_CALL("shmemx_int32_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_int64_sum_inscan_mt(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int64_t>(HEDDLE_CALL("shmemx_int64_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_uint8_sum_inscan_mt(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<uint8_t>(HEDDLE_CALL("shmemx_uint8_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_uint16_sum_inscan_mt(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<uint16_t>(HEDDLE_CALL("shmemx_uint16_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_uint32_sum_inscan_mt(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<uint32_t>(HEDDLE_CALL("shmemx_uint32_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_uint64_sum_inscan_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<uint64_t>(HEDDLE_CALL("shmemx_uint64_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_size_sum_inscan_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<size_t>(HEDDLE_CALL("shmemx_size_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_float_sum_inscan_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<float>(HEDDLE_CALL("shmemx_float_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_double_sum_inscan_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<double>(HEDDLE_CALL("shmemx_double_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_longdouble_sum_inscan_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<long double>(HEDDLE_CALL("shmemx_longdouble_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_complexd_sum_inscan_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<heddle_complexd>(HEDDLE_CALL("shmemx_complexd_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_complexf_sum_inscan_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<heddle_complexf>(HEDDLE_CALL("shmemx_complexf_sum_inscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kInclusive, dest, source, nelems); }
+int shmemx_char_sum_exscan_mt(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<char>(HEDDLE_CALL("shmemx_char_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_schar_sum_exscan_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<signed char>(HEDDLE_CALL("shmemx_schar_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_short_sum_exscan_mt(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<short>(HEDDLE_CALL("shmemx_short_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_int_sum_exscan_mt(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int>(HEDDLE_CALL("shmemx_int_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_long_sum_exscan_mt(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<long>(HEDDLE_CALL("shmemx_long_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_longlong_sum_exscan_mt(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<long long>(HEDDLE_CALL("shmemx_longlong_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_ptrdiff_sum_exscan_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<ptrdiff_t>(HEDDLE_CALL("shmemx_ptrdiff_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_uchar_sum_exscan_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned char>(HEDDLE_CALL("shmemx_uchar_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_ushort_sum_exscan_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned short>(HEDDLE_CALL("shmemx_ushort_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_uint_sum_exscan_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned int>(HEDDLE_CALL("shmemx_uint_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_ulong_sum_exscan_mt(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned long>(HEDDLE_CALL("shmemx_ulong_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_ulonglong_sum_exscan_mt(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<unsigned long long>(HEDDLE_CALL("shmemx_ulonglong_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_int8_sum_exscan_mt(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int8_t>(HEDDLE_CALL("shmemx_int8_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_int16_sum_exscan_mt(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int16_t>(HEDDLE_CALL("shmemx_int16_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_int32_sum_exscan_mt(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int32_t>(HEDDLE_CALL("shmemx_int32_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_int64_sum_exscan_mt(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<int64_t>(HEDDLE_CALL("shmemx_int64_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_uint8_sum_exscan_mt(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<uint8_t>(HEDDLE_CALL("shmemx_uint8_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_uint16_sum_exscan_mt(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<uint16_t>(HEDDLE_CALL("shmemx_uint16_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_uint32_sum_exscan_mt(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<uint32_t>(HEDDLE_CALL("shmemx_uint32_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_uint64_sum_exscan_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<uint64_t>(HEDDLE_CALL("shmemx_uint64_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_size_sum_exscan_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<size_t>(HEDDLE_CALL("shmemx_size_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_float_sum_exscan_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<float>(HEDDLE_CALL("shmemx_float_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_double_sum_exscan_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<double>(HEDDLE_CALL("shmemx_double_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_longdouble_sum_exscan_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<long double>(HEDDLE_CALL("shmemx_longdouble_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_complexd_sum_exscan_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<heddle_complexd>(HEDDLE_CALL("shmemx_complexd_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
+int shmemx_complexf_sum_exscan_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads) { return heddle::collective::scan<heddle_complexf>(HEDDLE_CALL("shmemx_complexf_sum_exscan_mt"), {team, thread, nthreads}, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
 int shmemx_team_sync_nbe(shmem_team_t team, shmemx_request_t *req) { return heddle::collective::post_sync(HEDDLE_CALL("shmemx_team_sync_nbe"), team, req); }
 int shmemx_team_barrier_nbe(shmem_team_t team, shmemx_request_t *req) { return heddle::collective::post_barrier(HEDDLE_CALL("shmemx_team_barrier_nbe"), team, req); }
 int shmemx_float_broadcast_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, shmemx_request_t *req) { return heddle::collective::post(HEDDLE_CALL("shmemx_float_broadcast_nbe"), team, req, nelems * sizeof(float), [=](const heddle::base::Call& call, heddle::team::Team& instance) { heddle::collective::broadcast(call, instance, dest, source, nelems, sizeof(float), PE_root); }); }
@@ -2819,6 +2896,31 @@ HEDDLE_TWIN(shmemx_uint64_alltoall_mt)
 HEDDLE_TWIN(shmemx_size_alltoall_mt)
 HEDDLE_TWIN(shmemx_ptrdiff_alltoall_mt)
 HEDDLE_TWIN(shmemx_alltoallmem_mt)
+HEDDLE_TWIN(shmemx_float_alltoalls_mt)
+HEDDLE_TWIN(shmemx_double_alltoalls_mt)
+HEDDLE_TWIN(shmemx_longdouble_alltoalls_mt)
+HEDDLE_TWIN(shmemx_char_alltoalls_mt)
+HEDDLE_TWIN(shmemx_schar_alltoalls_mt)
+HEDDLE_TWIN(shmemx_short_alltoalls_mt)
+HEDDLE_TWIN(shmemx_int_alltoalls_mt)
+HEDDLE_TWIN(shmemx_long_alltoalls_mt)
+HEDDLE_TWIN(shmemx_longlong_alltoalls_mt)
+HEDDLE_TWIN(shmemx_uchar_alltoalls_mt)
+HEDDLE_TWIN(shmemx_ushort_alltoalls_mt)
+HEDDLE_TWIN(shmemx_uint_alltoalls_mt)
+HEDDLE_TWIN(shmemx_ulong_alltoalls_mt)
+HEDDLE_TWIN(shmemx_ulonglong_alltoalls_mt)
+HEDDLE_TWIN(shmemx_int8_alltoalls_mt)
+HEDDLE_TWIN(shmemx_int16_alltoalls_mt)
+HEDDLE_TWIN(shmemx_int32_alltoalls_mt)
+HEDDLE_TWIN(shmemx_int64_alltoalls_mt)
+HEDDLE_TWIN(shmemx_uint8_alltoalls_mt)
+HEDDLE_TWIN(shmemx_uint16_alltoalls_mt)
+HEDDLE_TWIN(shmemx_uint32_alltoalls_mt)
+HEDDLE_TWIN(shmemx_uint64_alltoalls_mt)
+HEDDLE_TWIN(shmemx_size_alltoalls_mt)
+HEDDLE_TWIN(shmemx_ptrdiff_alltoalls_mt)
+HEDDLE_TWIN(shmemx_alltoallsmem_mt)
 HEDDLE_TWIN(shmemx_uchar_and_reduce_mt)
 HEDDLE_TWIN(shmemx_ushort_and_reduce_mt)
 HEDDLE_TWIN(shmemx_uint_and_reduce_mt)
@@ -2961,6 +3063,58 @@ HEDDLE_TWIN(shmemx_double_prod_reduce_mt)
 HEDDLE_TWIN(shmemx_longdouble_prod_reduce_mt)
 HEDDLE_TWIN(shmemx_complexd_prod_reduce_mt)
 HEDDLE_TWIN(shmemx_complexf_prod_reduce_mt)
+HEDDLE_TWIN(shmemx_char_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_schar_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_short_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_int_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_long_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_longlong_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_ptrdiff_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_uchar_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_ushort_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_uint_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_ulong_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_ulonglong_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_int8_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_int16_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_int32_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_int64_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_uint8_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_uint16_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_uint32_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_uint64_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_size_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_float_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_double_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_longdouble_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_complexd_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_complexf_sum_inscan_mt)
+HEDDLE_TWIN(shmemx_char_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_schar_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_short_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_int_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_long_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_longlong_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_ptrdiff_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_uchar_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_ushort_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_uint_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_ulong_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_ulonglong_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_int8_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_int16_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_int32_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_int64_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_uint8_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_uint16_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_uint32_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_uint64_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_size_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_float_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_double_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_longdouble_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_complexd_sum_exscan_mt)
+HEDDLE_TWIN(shmemx_complexf_sum_exscan_mt)
 HEDDLE_TWIN(shmemx_team_sync_nbe)
 HEDDLE_TWIN(shmemx_team_barrier_nbe)
 HEDDLE_TWIN(shmemx_float_broadcast_nbe)

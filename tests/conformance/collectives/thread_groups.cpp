@@ -34,6 +34,15 @@ const double* source_of(const thread_group_call& call) {
      [](const thread_group_call& call) {                                                                           \
          return shmem_double_##op##_reduce(call.team, dest_of(call), source_of(call), call.nelems);                \
      }}
+#define GROUP_SCAN(op)                                                                                          \
+    {"shmemx_double_sum_" #op "_mt", false,                                                                     \
+     [](const thread_group_call* call, int thread, int nthreads) {                                              \
+         return shmemx_double_sum_##op##_mt(call->team, dest_of(*call), source_of(*call), call->nelems, thread, \
+                                            nthreads);                                                          \
+     },                                                                                                         \
+     [](const thread_group_call& call) {                                                                        \
+         return shmem_double_sum_##op(call.team, dest_of(call), source_of(call), call.nelems);                  \
+     }}
 #define GROUP_SPREAD(op)                                                                                               \
     {"shmemx_double_" #op "_mt", true,                                                                                 \
      [](const thread_group_call* call, int thread, int nthreads) {                                                     \
@@ -46,9 +55,19 @@ const Collective kCollectives[] = {
     GROUP_REDUCE(sum),
     GROUP_REDUCE(prod),
     GROUP_REDUCE(max),
+    GROUP_SCAN(inscan),
+    GROUP_SCAN(exscan),
     GROUP_SPREAD(collect),
     GROUP_SPREAD(fcollect),
     GROUP_SPREAD(alltoall),
+    {"shmemx_double_alltoalls_mt", true,
+     [](const thread_group_call* call, int thread, int nthreads) {
+         return shmemx_double_alltoalls_mt(call->team, dest_of(*call), source_of(*call), call->dst, call->sst,
+                                           call->nelems, thread, nthreads);
+     },
+     [](const thread_group_call& call) {
+         return shmem_double_alltoalls(call.team, dest_of(call), source_of(call), call.dst, call.sst, call.nelems);
+     }},
     {"shmemx_double_broadcast_mt", false,
      [](const thread_group_call* call, int thread, int nthreads) {
          return shmemx_double_broadcast_mt(call->team, dest_of(*call), source_of(*call), call->nelems, call->root,
@@ -77,7 +96,7 @@ void compare(const Collective& collective, const Group& group, size_t bytes, uin
     fill(random, results);
     const std::vector<double> before(source, source + results);
     memset(dest, 0x5a, (results + 8) * sizeof(double)), memset(right, 0x5a, (results + 8) * sizeof(double));
-    const thread_group_call alone = {group.team, right, source, nelems, static_cast<int>(number) % group.size};
+    const thread_group_call alone = {group.team, right, source, nelems, static_cast<int>(number) % group.size, 1, 1};
     thread_group_call call = alone;
     call.dest = dest;
     CHECK_EQ(shmem_team_sync(group.team), 0);  // dest and right are ready everywhere
@@ -103,7 +122,7 @@ void in_a_row(const Collective& collective, const Group& group, size_t bytes) {
     for (int round = 0; round < 20; ++round) {
         double* const to = round % 2 ? dest : right;
         for (size_t i = 0; i < mine; ++i) source[i] = me * 1000 + round;
-        const thread_group_call call = {group.team, to, source, nelems, round % group.size};
+        const thread_group_call call = {group.team, to, source, nelems, round % group.size, 1, 1};
         CHECK_EQ(conformance_thread_group(collective.by_thread_group, &call), 0);
         for (size_t block = 0; block < blocks && nelems > 0 && collective.spreads; ++block) {
             CHECK_EQ(to[block * nelems], static_cast<double>(block) * 1000 + round);

@@ -29,6 +29,7 @@ struct thread_group_call {
     const void* source;
     size_t nelems;
     int root;
+    ptrdiff_t dst, sst;
 };
 int conformance_thread_group(int (*function)(const struct thread_group_call* call, int thread, int nthreads),
                              const struct thread_group_call* call);
