@@ -17,6 +17,7 @@ namespace heddle::base {
     }
 
 HEDDLE_CHOICE(BarrierAlgorithm, kAuto, kCentral, kDissemination, kFlat)
+HEDDLE_CHOICE(CollectiveThreads, kAuto, kOne, kAll)
 HEDDLE_CHOICE(CollectiveAlgorithm, kAuto, kInline, kBounce, kPush, kPull, kSliced)
 HEDDLE_CHOICE(VectorUnit, kAuto, kBaseline, kAvx2, kAvx512)
 HEDDLE_CHOICE(AsyncCopy, kAuto, kAlways, kNever)

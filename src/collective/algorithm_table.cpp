@@ -4,6 +4,7 @@
 #include "base/settings.h"
 #include "team/team_segment.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 
@@ -72,7 +73,23 @@ bool fits(Algorithm algorithm, size_t bytes) {
     return algorithm == kInline ? bytes <= team::kInlineBytes : algorithm != kBounce || bytes <= team::kBounceBytes;
 }
 
+// The least that is worth a message of a thread, and its part in the waits of the group: a piece of a long reduction.
+constexpr size_t kLeastShare = 16 * 1024;
+
 }  // namespace
+
+int select_sharers(size_t bytes, int threads, int (*room)()) {
+    switch (base::settings.collective_threads) {
+        case base::CollectiveThreads::kOne:
+            return 1;
+        case base::CollectiveThreads::kAll:
+            return bytes == 0 ? 1 : threads;
+        case base::CollectiveThreads::kAuto:
+            break;
+    }
+    const size_t shares = bytes / kLeastShare;
+    return std::max(1, std::min({threads, room(), static_cast<int>(std::min<size_t>(shares, INT_MAX))}));
+}
 
 Algorithm select(Operation operation, size_t bytes, int size) {
     const Algorithm asked = forced(operation);

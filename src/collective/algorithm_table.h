@@ -19,6 +19,11 @@ namespace heddle::collective {
 using Algorithm = base::CollectiveAlgorithm;
 enum class Operation { kBroadcast, kCollect, kFcollect, kAlltoall, kReduce, kScan };
 
+// How many of a PE's `threads` share what a collective sends to other nodes, and combines of it; 1: one does it for the
+// others. bytes: of this PE's part. room(): how many threads have a core and a channel of their own. PEs may choose
+// unlike: the messages of a step are the same ones, or parts of them.
+int select_sharers(size_t bytes, int threads, int (*room)());
+
 // bytes: of one member's part (alltoall: of all blocks of a member). size: number of members.
 Algorithm select(Operation operation, size_t bytes, int size);
 

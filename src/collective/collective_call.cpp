@@ -3,10 +3,14 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/tsan.h"
+#include "collective/algorithm_table.h"
+#include "fabric/network.h"
 #include "operations/check.h"
 #include "operations/observer.h"
+#include "progress/wait_policy.h"
 #include "team/deadlock.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -86,6 +90,13 @@ team::Team& team_of(const Call& call, const Group& group) {
     if (group.kind == Group::kTeam)
         return require_team(call, group.team);
     return group.kind == Group::kInstance ? *group.instance : require_active_set(call, group);
+}
+
+int sharers_of(size_t bytes, int threads) {
+    return threads == 1 ? 1 : select_sharers(bytes, threads, [] {
+        const uint32_t cores = team::is_oversubscribed() ? 1 : progress::wait_policy->own_cores;
+        return std::min(static_cast<int>(cores), fabric::network->channels());
+    });
 }
 
 void watch(bool several_threads) {

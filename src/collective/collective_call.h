@@ -60,6 +60,9 @@ inline bool spans_nodes(const Call& call, const Group& group) {
     return memory::symmetric->has_network && team_of(call, group).span;
 }
 
+// How many of a PE's threads share its part of a collective with other nodes, of so many bytes (algorithm_table.h).
+int sharers_of(size_t bytes, int threads);
+
 // One thread of the group runs body(group.single_threaded()), a collective, on behalf of all its threads.
 template <class Body>
 int by_one_thread(const Call& call, const Group& group, Body body) {
@@ -120,6 +123,10 @@ class CollectiveCall {
             prepare();
             team::barrier(call, state);
         });
+    }
+
+    void barrier_here() {
+        barrier_with([] {});
     }
 
   private:

@@ -16,10 +16,10 @@ void ThreadGroup::check_number() const {
                     threads_, std::max(threads_, 1) - 1);
 }
 
-ThreadGroup::Share ThreadGroup::one_of_many(size_t count, size_t unit) const {
-    const auto threads = static_cast<size_t>(threads_), thread = static_cast<size_t>(thread_);
+ThreadGroup::Share ThreadGroup::one_of_many(size_t count, size_t unit, int sharers) const {
+    const auto threads = static_cast<size_t>(sharers), thread = static_cast<size_t>(thread_);
     const size_t each = (count / threads + unit) / unit * unit;
-    HEDDLE_INVARIANT(unit > 0 && thread < threads && each * threads >= count);  // the shares are all there is
+    HEDDLE_INVARIANT(unit > 0 && threads > 0 && each * threads >= count);  // the shares are all there is
     return {std::min(count, thread * each), std::min(count, (thread + 1) * each)};
 }
 

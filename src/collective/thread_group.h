@@ -36,6 +36,17 @@ class ThreadGroup {
         by_one([] {});
     }
 
+    // Gathers; returns the object of thread 0 to all. The object lives until the threads have gathered again.
+    template <class Object>
+    Object& of_first(Object& mine) const {
+        if (threads_ == 1)
+            return mine;
+        if (thread_ == 0)
+            segment_.of_first = &mine;
+        gather();
+        return *static_cast<Object*>(segment_.of_first);
+    }
+
     static constexpr size_t kLineBytes = 64;  // of the caches of all CPUs that Heddle knows; two threads share no line
 
     // This thread's share of [0, count), in whole units.
@@ -43,8 +54,10 @@ class ThreadGroup {
         size_t begin, end;
         size_t size() const { return end - begin; }
     };
-    Share share_of(size_t count, size_t unit) const {
-        return threads_ == 1 ? Share{0, count} : one_of_many(count, unit);
+    Share share_of(size_t count, size_t unit) const { return share_of(count, unit, threads_); }
+    // The share where the first `sharers` threads share; empty for the others.
+    Share share_of(size_t count, size_t unit, int sharers) const {
+        return threads_ == 1 ? Share{0, count} : one_of_many(count, unit, sharers);
     }
 
   private:
@@ -68,7 +81,7 @@ class ThreadGroup {
         tsan::acquire(&central_barrier);
     }
 
-    Share one_of_many(size_t count, size_t unit) const;
+    Share one_of_many(size_t count, size_t unit, int sharers) const;
     void check_number() const;
     // In a checked run: ends the PE when threads disagree on the function or their number, or two threads have one
     // number.

@@ -26,6 +26,7 @@ struct ThreadGroupState {
     std::atomic<const char*> function;
     std::atomic<int> threads;
     std::atomic<const void*> callers[kWatched];
+    void* of_first;  // an object of thread 0, which the others use (ThreadGroup::of_first); ordered by the barrier
 };
 
 // The nodes of a team with members on several nodes. MemberState then covers the members on this node. Between nodes

@@ -21,6 +21,7 @@ MALFORMED += [("HEDDLE_BROADCAST", "bounce", "auto|inline|push|pull"),
               ("HEDDLE_ALLTOALL", "", "auto|inline|bounce|push"),
               ("HEDDLE_REDUCE", "ring", "auto|bounce|sliced"),
               ("HEDDLE_SCAN", "push", "auto|inline|bounce|sliced"),
+              ("HEDDLE_COLLECTIVE_THREADS", "4", "auto|one|all"),
               ("HEDDLE_VECTOR", "sse", "auto|baseline|avx2|avx512")]
 MALFORMED += [("HEDDLE_MONITOR", "quick", "auto|none|umwait|mwaitx|wfe|fake")]
 MALFORMED += [("HEDDLE_NET_TRANSPORT", value, "auto|ucx") for value in ["ucxx", "UCX", "tcp", ""]]

@@ -1,6 +1,7 @@
 // Broadcast, collect and alltoall of teams that span nodes (internode.h).
 //
-// Threads: one of each member. A function that leaves long data in place until the network has sent it waits for that
+// Threads: one of each member, or the threads of its group: what is long is divided among its sharers, and each sends
+// its share in its own stream. A thread that leaves long data in place until the network has sent it waits for that
 // before it returns.
 #include "base/error.h"
 #include "collective/internode/internode.h"
@@ -47,11 +48,18 @@ Route find_route(const team::Span& span, int root, size_t bytes) {
     return route;
 }
 
+// Each thread copies its share, of a member's whole data.
+void copy_share(const CollectiveCall& coll, void* to, const char* from, size_t bytes) {
+    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, ThreadGroup::kLineBytes);
+    if (share.size() != 0)
+        memmove(static_cast<char*>(to) + share.begin, from + share.begin, share.size());
+}
+
 }  // namespace
 
 // Data goes from speaker to speaker along the route; on each node the members then copy from their speaker.
 void broadcast(CollectiveCall& coll, void* dest, const void* source, size_t bytes, int root, bool root_too) {
-    const InternodeStep step(coll, StepKind::kBroadcast, bytes);
+    const InternodeStep step = InternodeStep::of_threads(coll, StepKind::kBroadcast, bytes, bytes);
     if (bytes == 0)
         return meet(coll, step);
     const team::Span& span = *coll.team.span;
@@ -61,20 +69,31 @@ void broadcast(CollectiveCall& coll, void* dest, const void* source, size_t byte
     Route route;
     if (coll.rank() == speaker) {
         route = find_route(span, root, bytes);
+        const bool whole = bytes / route.piece >= step.sharers();  // a sharer passes on whole pieces
         uint32_t round = 0;
         for (size_t at = 0; at < bytes; at += route.piece, ++round) {
             const size_t piece = std::min(route.piece, bytes - at);
-            if (route.parent >= 0)
-                step.wait_at(route.parent, round, piece);
+            if (whole && !step.is_mine(round))
+                continue;
+            const auto receive = [&] {
+                if (route.parent >= 0)
+                    step.wait_at(route.parent, round, piece);
+            };
+            whole ? receive() : coll.thread_group.by_one(receive);
+            const ThreadGroup::Share share =
+                whole ? ThreadGroup::Share{0, piece} : step.share_of(piece, ThreadGroup::kLineBytes);
+            if (share.size() == 0)
+                continue;
             for (const int child : route.children)
-                step.deliver(child, round, static_cast<char*>(dest) + at, from + at, piece);
+                step.deliver(child, round, static_cast<char*>(dest) + at + share.begin, from + at + share.begin,
+                             share.size());
         }
     }
-    node_barrier(coll);
+    coll.barrier_here();
     if ((root_too || coll.rank() != root) && from != dest)
-        memmove(dest, from, bytes);
+        copy_share(coll, dest, from, bytes);
     for (const int child : route.children) step.done(child);
-    node_barrier(coll);
+    coll.barrier_here();
 }
 
 namespace {
@@ -114,14 +133,14 @@ struct MemberInfo {
 
 class Collecting {
   public:
-    Collecting(CollectiveCall& coll, StepKind kind, size_t bytes, void* dest, const void* source)
+    // parts: one object for all threads of the group.
+    Collecting(CollectiveCall& coll, const InternodeStep& step, Parts& parts, void* dest, const void* source)
         : coll_(coll),
           span_(*coll.team.span),
-          step_(coll, kind, bytes),
+          step_(step),
           dest_(static_cast<char*>(dest)),
-          source_(static_cast<const char*>(source)) {}
-
-    const InternodeStep& step() const { return step_; }
+          source_(static_cast<const char*>(source)),
+          parts_(parts) {}
 
     // A leader learns the sizes of all parts, and receives the short parts. here: the sizes of the members on this
     // node. same_size: all parts have one size.
@@ -179,18 +198,22 @@ class Collecting {
     // The leader also puts the short parts of the others.
     void deliver(const MemberInfo& info, size_t bytes) const {
         char* const there = on(coll_, leader_here(coll_), dest_) + info.offset;
-        if (bytes != 0 && there != source_)
-            memmove(there, source_, bytes);
+        if (there != source_)
+            copy_share(coll_, there, source_, bytes);
         if (!is_leader(coll_) && bytes < kLongPart)
+            return;
+        // The first sharer has a share unless there is none, and what it puts is told of with its share.
+        const ThreadGroup::Share share = step_.share_of(bytes, ThreadGroup::kLineBytes);
+        if (share.size() == 0 && !step_.is_mine(0))
             return;
         for_other_nodes(span_, [&](int node) {
             const int leader = span_.leader(node);
-            if (is_leader(coll_))
+            if (is_leader(coll_) && step_.is_mine(0))
                 for_members(span_, span_.node, [&](int rank) {
                     if (!parts_.goes_alone(span_, rank))
                         step_.put(leader, dest_ + parts_.at(rank), on(coll_, rank, source_), parts_.part(rank));
                 });
-            step_.deliver(leader, kDelivered, dest_ + info.offset, source_, bytes);
+            step_.deliver(leader, kDelivered, dest_ + info.offset + share.begin, source_ + share.begin, share.size());
         });
         for_other_nodes(span_, [&](int node) { step_.done(span_.leader(node)); });
     }
@@ -244,24 +267,28 @@ class Collecting {
 
     CollectiveCall& coll_;
     const team::Span& span_;
-    const InternodeStep step_;
+    const InternodeStep& step_;
     char* const dest_;
     const char* const source_;
-    Parts parts_;
+    Parts& parts_;
 };
 
 }  // namespace
 
 void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes, bool same_size) {
-    Collecting collecting(coll, same_size ? StepKind::kFcollect : StepKind::kCollect, same_size ? bytes : 0, dest,
-                          source);
+    const InternodeStep step = InternodeStep::of_threads(coll, same_size ? StepKind::kFcollect : StepKind::kCollect,
+                                                         same_size ? bytes : 0, bytes);
     if (same_size && bytes == 0)
-        return meet(coll, collecting.step());
+        return meet(coll, step);
+    Parts parts;
+    Collecting collecting(coll, step, coll.thread_group.of_first(parts), dest, source);
     team::MemberState& segment = coll.state;
     const uint32_t sizes = segment.count + 1, published = segment.count + 2;
-    memcpy(team::next_inline_data(segment), &bytes, sizeof bytes);
-    node_barrier(coll);  // the sources are ready
-    if (is_leader(coll)) {
+    // The barrier says that the sources are ready.
+    coll.barrier_with([&] { memcpy(team::next_inline_data(segment), &bytes, sizeof bytes); });
+    coll.barrier_with([&] {
+        if (!is_leader(coll))
+            return;
         std::vector<size_t> here(static_cast<size_t>(segment.size()));
         for (size_t i = 0; i < here.size(); ++i)
             memcpy(&here[i], segment.inline_data(static_cast<int>(i), sizes), sizeof here[i]);
@@ -270,21 +297,21 @@ void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes,
         int member = 0;
         collecting.for_each_member(
             [&](const MemberInfo& info) { memcpy(segment.inline_data(member++, published), &info, sizeof info); });
-    }
-    node_barrier(coll);
+    });
     MemberInfo info;
     memcpy(&info, segment.inline_data(segment.rank, published), sizeof info);
     collecting.require_room(info.total);
     if (info.any_long) {
         if (info.here_long)
             collecting.deliver(info, bytes);
-        if (is_leader(coll))
-            collecting.wait_at();
-        node_barrier(coll);
+        coll.barrier_with([&] {
+            if (is_leader(coll))
+                collecting.wait_at();
+        });
     }
-    if (!is_leader(coll) && info.total != 0)
-        memcpy(dest, on(coll, leader_here(coll), dest), info.total);
-    node_barrier(coll);
+    if (!is_leader(coll))
+        copy_share(coll, dest, on(coll, leader_here(coll), dest), info.total);
+    coll.barrier_here();
 }
 
 namespace {
@@ -298,15 +325,30 @@ static_assert(kGatheredBlock <= team::Span::kBlockBytes);
 class Alltoall {
   public:
     Alltoall(CollectiveCall& coll, const Blocks& blocks)
-        : coll_(coll), span_(*coll.team.span), step_(coll, StepKind::kAlltoall, blocks.bytes()), blocks_(blocks) {}
+        : coll_(coll),
+          span_(*coll.team.span),
+          step_(InternodeStep::of_threads(coll, StepKind::kAlltoall, blocks.bytes(),
+                                          blocks.bytes() * static_cast<size_t>(coll.size()))),
+          blocks_(blocks),
+          whole_(blocks.from_step == blocks.element_bytes && blocks.to_step == blocks.element_bytes) {}
 
     const InternodeStep& step() const { return step_; }
 
-    // Copies this member's blocks to the members on this node.
-    void copy_here() const {
+    // What a block is divided in: bytes where its elements lie close together, otherwise elements.
+    size_t units() const { return whole_ ? blocks_.bytes() : blocks_.nelems; }
+
+    // Copies a share of this member's blocks to the members on this node.
+    void copy_here(const ThreadGroup::Share& share) const {
         for_members(span_, span_.node, [&](int rank) {
-            copy_strided(blocks_.to(dest_of(rank), coll_.rank()), blocks_.from(source_of(coll_.rank()), rank),
-                         blocks_.to_step, blocks_.from_step, blocks_.nelems, blocks_.element_bytes);
+            char* const to = blocks_.to(dest_of(rank), coll_.rank());
+            const char* const from = blocks_.from(source_of(coll_.rank()), rank);
+            if (share.size() == 0)
+                return;
+            if (whole_)
+                memcpy(to + share.begin, from + share.begin, share.size());
+            else
+                copy_strided(to + share.begin * blocks_.to_step, from + share.begin * blocks_.from_step,
+                             blocks_.to_step, blocks_.from_step, share.size(), blocks_.element_bytes);
         });
     }
 
@@ -317,33 +359,43 @@ class Alltoall {
             if (speaks_to(node))
                 step_.send_all(speaker(node, span_.node), 0, gather_for(node));
         });
-        copy_here();
+        copy_here({0, units()});
         for_other_nodes(span_, [&](int node) {
             if (speaks_to(node))
                 scatter_from(node, step_.read_all(speaker(node, span_.node), 0));
         });
     }
 
-    // Each member puts each block to its reader.
+    // Each member puts each block to its reader: a sharer some of the blocks, or its share of each where they are few.
     void directly() const {
-        const bool whole = blocks_.from_step == blocks_.element_bytes && blocks_.to_step == blocks_.element_bytes;
+        const bool by_blocks = static_cast<size_t>(coll_.size() - span_.count(span_.node)) >= step_.sharers();
+        const ThreadGroup::Share share = by_blocks ? ThreadGroup::Share{0, units()} : step_.share_of(units(), unit());
+        size_t index = 0;
         for_other_members([&](int rank) {
-            const char* const from = blocks_.from(source_of(coll_.rank()), rank);
-            char* const to = blocks_.to(dest_of(coll_.rank()), coll_.rank());
-            if (whole)
-                return step_.deliver(rank, 0, to, from, blocks_.bytes());
-            for (size_t i = 0; i < blocks_.nelems; ++i)
-                step_.put(rank, to + i * blocks_.to_step, from + i * blocks_.from_step, blocks_.element_bytes);
-            step_.tell_put(rank, 0, blocks_.bytes());
+            if (share.size() != 0 && (!by_blocks || step_.is_mine(index++)))
+                deliver(rank, share);
         });
-        copy_here();
+        copy_here(coll_.thread_group.share_of(units(), unit()));
         for_other_members([&](int rank) { step_.done(rank); });
-        for_other_members([&](int rank) { step_.wait_at(rank, 0, blocks_.bytes()); });
+        coll_.thread_group.by_one(
+            [&] { for_other_members([&](int rank) { step_.wait_at(rank, 0, blocks_.bytes()); }); });
     }
 
   private:
     char* dest_of(int rank) const { return on(coll_, rank, blocks_.dest); }
     const char* source_of(int rank) const { return on(coll_, rank, blocks_.source); }
+    size_t unit() const {
+        return whole_ ? ThreadGroup::kLineBytes : std::max<size_t>(1, ThreadGroup::kLineBytes / blocks_.to_step);
+    }
+    void deliver(int rank, const ThreadGroup::Share& share) const {
+        const char* const from = blocks_.from(source_of(coll_.rank()), rank);
+        char* const to = blocks_.to(dest_of(coll_.rank()), coll_.rank());
+        if (whole_)
+            return step_.deliver(rank, 0, to + share.begin, from + share.begin, share.size());
+        for (size_t i = share.begin; i < share.end; ++i)
+            step_.put(rank, to + i * blocks_.to_step, from + i * blocks_.from_step, blocks_.element_bytes);
+        step_.tell_put(rank, 0, share.size() * blocks_.element_bytes);
+    }
     // The member of `node` that speaks to to_node.
     int speaker(int node, int to_node) const { return span_.member(node, to_node % span_.count(node)); }
     bool speaks_to(int node) const { return speaker(span_.node, node) == coll_.rank(); }
@@ -389,6 +441,7 @@ class Alltoall {
     const team::Span& span_;
     const InternodeStep step_;
     const Blocks& blocks_;
+    const bool whole_;  // the elements of a block lie side by side in source and dest
 };
 
 }  // namespace
@@ -399,12 +452,12 @@ void alltoall(CollectiveCall& coll, const Blocks& blocks) {
         return meet(coll, step.step());
     const bool whole = blocks.nelems == 1;
     if (blocks.bytes() <= kGatheredBlock && !(whole && coll.team.span->n_nodes == coll.size())) {
-        node_barrier(coll);  // the sources are ready
-        step.by_control_messages();
+        coll.barrier_here();  // the sources are ready
+        coll.barrier_with([&] { step.by_control_messages(); });
     } else {
         step.directly();
+        coll.barrier_here();
     }
-    node_barrier(coll);
 }
 
 }  // namespace heddle::collective::internode

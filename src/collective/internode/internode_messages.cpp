@@ -40,7 +40,8 @@ void InternodeStep::deliver(int to_rank, uint32_t round, void* dest, const void*
 }
 
 void InternodeStep::done(int to_rank) const {
-    operations::remote_put_done(issue(), coll_.pe(to_rank));
+    if (sharer() < sharers())  // no other thread has put anything
+        operations::remote_put_done(issue(), coll_.pe(to_rank));
 }
 
 }  // namespace heddle::collective

@@ -101,9 +101,14 @@ std::vector<char> InternodeStep::read_all(int from_rank, uint32_t round) const {
 }
 
 void InternodeStep::wait_at(int from_rank, uint32_t round, size_t bytes) const {
-    size_t delivered = 0;
-    read(from_rank, round, &delivered, sizeof delivered);
-    require_length(from_rank, delivered, bytes);
+    size_t here = 0;
+    do {
+        size_t part = 0;
+        read(from_rank, round, &part, sizeof part);
+        if (part > bytes - here || (part == 0 && bytes != 0))
+            require_length(from_rank, here + std::min(part, SIZE_MAX - here), bytes);
+        here += part;
+    } while (here < bytes);
 }
 
 namespace {

@@ -1,8 +1,9 @@
 // InternodeStep: one step of a team that spans nodes. Its members exchange control messages between nodes
 // (fabric/endpoint/control_inbox.h), and put data. Members go by their ranks in the team.
 //
-// Threads: the one of each member that carries out the collective. Only node_barrier synchronizes the members of a
-// node.
+// Threads: the one of each member that carries out the collective, or the threads of its group, with a step object
+// each. What one thread of a group sends is in its own stream; any of them may read what comes. Only node_barrier
+// synchronizes the members of a node.
 #pragma once
 
 #include "collective/collective_call.h"
@@ -45,6 +46,25 @@ class InternodeStep {
             catch_up();
     }
 
+    // One step of all threads of a group, each of which calls. Some of them share the member's part: `shared` bytes, to
+    // other nodes, go on the channels of as many.
+    static InternodeStep of_threads(CollectiveCall& coll, StepKind kind, size_t bytes, size_t shared) {
+        const int threads = coll.thread_group.size();
+        if (threads == 1)
+            return InternodeStep(coll, kind, bytes);
+        coll.thread_group.by_one([&] { const InternodeStep begun(coll, kind, bytes); });
+        return InternodeStep(coll, call_of(kind, bytes), sharers_of(shared, threads));
+    }
+    size_t sharers() const { return sharers_; }
+    // The calling thread's number among the sharers; as many as these or more: it shares nothing.
+    size_t sharer() const { return static_cast<size_t>(coll_.thread_group.thread()); }
+    // True for the sharer that does what is not divided, or part `index` of what is divided in whole parts.
+    bool is_mine(size_t index) const { return index % sharers_ == sharer(); }
+    // The calling thread's part of a count, in whole units.
+    ThreadGroup::Share share_of(size_t count, size_t unit) const {
+        return coll_.thread_group.share_of(count, unit, static_cast<int>(sharers_));
+    }
+
     // A call as messages name it (fabric::ControlKey): the kind above 56 bits of bytes.
     static constexpr int kKindShift = 56;
     static constexpr uint64_t call_of(StepKind kind, size_t bytes) {
@@ -75,12 +95,19 @@ class InternodeStep {
     void deliver(int to_rank, uint32_t round, void* dest, const void* source, size_t bytes) const;
     // Tells a member that all is there that was put to it, so many bytes.
     void tell_put(int to_rank, uint32_t round, size_t bytes) const { send(to_rank, round, &bytes, sizeof bytes); }
-    // Waits for what a member delivers, or tells of: exactly `bytes`; another number ends the PE.
+    // Waits for what the threads of a member deliver, or tell of: `bytes` in all, and parts of no other sum. More ends
+    // the PE.
     void wait_at(int from_rank, uint32_t round, size_t bytes) const;
     // What was put or delivered may be overwritten here.
     void done(int to_rank) const;
 
   private:
+    // Of the step that another thread of the group has begun.
+    InternodeStep(CollectiveCall& coll, uint64_t call, int sharers)
+        : coll_(coll), number_(coll.team.span->steps), call_(call), stream_set_(nullptr) {
+        sharers_ = static_cast<size_t>(sharers);
+    }
+
     operations::IssueParams issue() const {
         return {.call = coll_.call, .ctx = SHMEM_CTX_DEFAULT, .stream_set = stream_set_};
     }
@@ -100,6 +127,7 @@ class InternodeStep {
     const uint64_t call_;
     // of non-blocking collectives, which any thread carries on; null: the thread's own
     fabric::StreamSet* const stream_set_;
+    size_t sharers_ = 1;  // the group's first threads
 };
 
 inline bool is_leader(const CollectiveCall& coll) {

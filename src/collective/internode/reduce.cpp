@@ -1,7 +1,7 @@
 // Reductions and scans of teams that span nodes (internode.h).
 //
-// Threads: one of each member. Between the barriers only leaders act, and they write the dest of the members on their
-// node.
+// Threads: one of each member, or the threads of its group, whose sharers divide the pieces of a Chain among them.
+// Between the barriers only leaders act, and they write the dest of the members on their node.
 #include "collective/internode/internode.h"
 #include "collective/internode/internode_step.h"
 #include "collective/internode/schedule.h"
@@ -283,6 +283,10 @@ class TreeReduction {
 // Long data, in pieces: a sum passes along the members in order, from node to node; a reduction's result then goes
 // round all nodes. Every node sends all the time. A node adds kAhead pieces before it passes on the first result, which
 // bounds the messages in a control inbox. In a scan they are bounded by what the next node tells of its reading.
+//
+// The threads that share a leader's part take pieces in turns, or kTold pieces in a scan; each node has as many as it
+// likes. One of T threads is kAhead / T of its pieces ahead. So it adds at most kAhead pieces before it passes one on,
+// and more than kAhead - 1 before it must have passed one on: some node could always go on (docs/decisions/0061).
 class Chain {
   public:
     // meets_trees: other nodes may be in a TreeReduction, should their bytes differ.
@@ -296,21 +300,27 @@ class Chain {
     }
 
     void run() {
-        const size_t pieces = n_pieces();
-        if (meets_trees_)
+        const size_t pieces = n_pieces(), turns = std::min(work_.step.sharers(), kAhead), turn = work_.step.sharer();
+        const size_t ahead = kAhead / turns, together = is_scan() ? kTold : 1;
+        if (turn >= turns)
+            return;
+        // The n-th piece of this thread.
+        const auto piece = [&](size_t n) { return (n / together * turns + turn) * together + n % together; };
+        if (meets_trees_ && turn == 0)
             tell_parent();
-        for (size_t i = 0; i < pieces + kAhead; ++i) {
-            if (i < pieces)
-                add(i);
-            if (i >= kAhead && i - kAhead < pieces && work_.kind == StepKind::kReduce)
-                pass_on(i - kAhead);
+        for (size_t n = 0; n < ahead || piece(n - ahead) < pieces; ++n) {
+            if (piece(n) < pieces)
+                add(piece(n));
+            if (n >= ahead && !is_scan())
+                pass_on(piece(n - ahead));
         }
-        if (meets_trees_)
+        if (meets_trees_ && turn == 0)
             hear_children();
     }
 
   private:
     static constexpr size_t kAhead = 16;
+    static constexpr size_t kTold = 8;
     static constexpr uint32_t kHere = UINT32_MAX;
 
     // A chain's node waits for those before it, a tree's for some behind it: nodes whose bytes differ could all wait,
@@ -331,11 +341,12 @@ class Chain {
     int parent_of(int first) const { return span_.node_of[first & (first - 1)]; }
 
     size_t n_pieces() const { return (work_.nelems + piece_ - 1) / piece_; }
-    // A reduction's result comes round. In a scan a node tells the one before of each kAhead-th piece that it has read.
-    // That one sends at most 2 * kAhead pieces that are not read.
+    // A reduction's result comes round. In a scan a node tells the one before of each kTold-th piece that it has read.
+    // That one sends at most 2 * kAhead pieces that are not read: each kTold of them wait for those kLimit before.
+    static constexpr size_t kLimit = 2 * kAhead - kTold + 1;
     bool is_scan() const { return work_.kind != StepKind::kReduce; }
-    bool is_limit(size_t index) const { return is_scan() && index >= 2 * kAhead && index % kAhead == 0; }
-    bool is_told(size_t index) const { return index + kAhead + 1 < n_pieces() && is_limit(index + kAhead + 1); }
+    bool is_limit(size_t index) const { return is_scan() && index >= 2 * kAhead && index % kTold == 0; }
+    bool is_told(size_t index) const { return index + kLimit < n_pieces() && is_limit(index + kLimit); }
     size_t count(size_t index) const { return std::min(piece_, work_.nelems - index * piece_); }
     size_t bytes(size_t index) const { return count(index) * work_.element_bytes; }
     size_t at(size_t index) const { return index * piece_ * work_.element_bytes; }
@@ -358,7 +369,7 @@ class Chain {
             for (int rank = runs_[run]; rank < runs_[run + 1]; ++rank)
                 fold.add_member(work_.source_of(rank) + at(index), work_.dest_of(rank) + at(index));
             if (run + 2 < runs_.size() && is_limit(index))
-                work_.step.read(leader_of_run(run + 1), round(index - kAhead - 1, run + 1), nullptr, 0);
+                work_.step.read(leader_of_run(run + 1), round(index - kLimit, run + 1), nullptr, 0);
             if (run + 2 < runs_.size())
                 send(leader_of_run(run + 1), round(index, run + 1), sum, index);
             else if (work_.kind == StepKind::kReduce)
@@ -424,21 +435,28 @@ void lead(const Reduction& work, ReductionAlgorithm algorithm) {
 
 void run(CollectiveCall& coll, Kernel kernel, Kind type, StepKind kind, void* dest, const void* source, size_t nelems,
          size_t element_bytes) {
-    const InternodeStep step(coll, kind, nelems * element_bytes);
+    const size_t bytes = nelems * element_bytes;
+    const InternodeStep step = InternodeStep::of_threads(coll, kind, bytes, bytes);
     if (nelems == 0)
         return meet(coll, step);
     const Reduction work = {coll, step, kernel, type, kind, dest, source, nelems, element_bytes};
-    const ReductionAlgorithm algorithm = algorithm_of(work, work.bytes());
-    node_barrier(coll);  // the sources are ready
-    if (is_leader(coll))
+    const ReductionAlgorithm algorithm = algorithm_of(work, bytes);
+    const bool by_all = algorithm == ReductionAlgorithm::kChain;
+    coll.barrier_here();  // the sources are ready
+    if (by_all && is_leader(coll))
         lead(work, algorithm);
-    node_barrier(coll);
+    coll.barrier_with([&] {
+        if (!by_all && is_leader(coll))
+            lead(work, algorithm);
+    });
     if (algorithm == ReductionAlgorithm::kPublishing || algorithm == ReductionAlgorithm::kPublishingSums ||
         kind != StepKind::kReduce)
         return;  // the leader has written it
-    if (!is_leader(coll))
-        memcpy(dest, on(coll, leader_here(coll), dest), work.bytes());
-    node_barrier(coll);
+    if (!is_leader(coll)) {
+        const ThreadGroup::Share share = coll.thread_group.share_of(bytes, ThreadGroup::kLineBytes);
+        memcpy(static_cast<char*>(dest) + share.begin, on(coll, leader_here(coll), dest) + share.begin, share.size());
+    }
+    coll.barrier_here();
 }
 
 }  // namespace

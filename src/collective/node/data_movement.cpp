@@ -43,7 +43,9 @@ void push_to_all(const CollectiveCall& coll, const Copier& copy, const Buffer& d
 bool is_for_one_thread(const Call& call, const Group& group, Operation operation, size_t bytes, Algorithm for_many) {
     if (group.threads == 1)
         return false;
-    return spans_nodes(call, group) || select(operation, bytes, team_of(call, group).members.size) != for_many;
+    if (spans_nodes(call, group))
+        return sharers_of(bytes, group.threads) == 1;
+    return select(operation, bytes, team_of(call, group).members.size) != for_many;
 }
 
 }  // namespace
@@ -101,12 +103,12 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
 }
 
 int collect(const Call& call, const Group& group, void* dest, const void* source, size_t nelems, size_t element_bytes) {
-    if (group.threads > 1 && spans_nodes(call, group))
+    const size_t bytes = extent(call.function, nelems, element_bytes);
+    if (group.threads > 1 && spans_nodes(call, group) && sharers_of(bytes, group.threads) == 1)
         return by_one_thread(
             call, group, [=, &call](const Group& alone) { collect(call, alone, dest, source, nelems, element_bytes); });
     CollectiveCall coll(call, group, Shape{{}, dest, source});
     MemberState& state = coll.state;
-    const size_t bytes = extent(call.function, nelems, element_bytes);
     const Buffer from(call, "source", source, bytes);
     if (coll.team.span) {
         internode::collect(coll, dest, source, bytes, false);

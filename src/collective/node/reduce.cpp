@@ -212,9 +212,12 @@ Algorithm algorithm_for(Operation operation, size_t bytes, int size) {
 
 // True when one of several threads does the operation for all: when there are no slices to share.
 bool is_for_one_thread(const Call& call, const Group& group, Operation operation, size_t nelems, size_t element_bytes) {
-    return group.threads > 1 && (spans_nodes(call, group) ||
-                                 algorithm_for(operation, operations::extent(call.function, nelems, element_bytes),
-                                               team_of(call, group).members.size) != Algorithm::kSliced);
+    if (group.threads == 1)
+        return false;
+    const size_t bytes = operations::extent(call.function, nelems, element_bytes);
+    if (spans_nodes(call, group))
+        return sharers_of(bytes, group.threads) == 1;
+    return algorithm_for(operation, bytes, team_of(call, group).members.size) != Algorithm::kSliced;
 }
 
 // Begins the call, then runs alone(work) for a team of one or slices(work) between two barriers. Small data: one thread

@@ -139,5 +139,25 @@ TEST_P(SelectTest, AForcedOneIsThatOperationsAlone) {
 INSTANTIATE_TEST_SUITE_P(All, SelectTest, testing::Bool(),
                          [](const auto& parameters) { return parameters.param ? "oversubscribed" : "a_core_each"; });
 
+// As many threads as there is room for share, each at least 16 KiB; a setting is stronger.
+TEST(SelectSharersTest, TakesThreadsThatHaveRoomAndWork) {
+    constexpr size_t kKib = 1024;
+    const auto two = [] { return 2; };
+    const auto many = [] { return 64; };
+    EXPECT_EQ(select_sharers(SIZE_MAX, 4, two), 2);
+    EXPECT_EQ(select_sharers(SIZE_MAX, 4, many), 4);
+    EXPECT_EQ(select_sharers(SIZE_MAX, 4, [] { return 1; }), 1);
+    EXPECT_EQ(select_sharers(64 * kKib, 8, many), 4);
+    EXPECT_EQ(select_sharers(64 * kKib - 1, 8, many), 3);
+    EXPECT_EQ(select_sharers(32 * kKib - 1, 8, many), 1);
+    EXPECT_EQ(select_sharers(0, 8, many), 1);
+    base::settings.collective_threads = base::CollectiveThreads::kAll;
+    EXPECT_EQ(select_sharers(1, 8, two), 8);
+    EXPECT_EQ(select_sharers(0, 8, two), 1);  // nothing to share
+    base::settings.collective_threads = base::CollectiveThreads::kOne;
+    EXPECT_EQ(select_sharers(SIZE_MAX, 8, many), 1);
+    base::settings = {};
+}
+
 }  // namespace
 }  // namespace heddle::collective

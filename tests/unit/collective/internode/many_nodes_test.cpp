@@ -17,6 +17,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace heddle::collective {
@@ -39,6 +40,8 @@ struct Node {
     std::vector<char> heap;
     fabric::ControlInbox control_inbox;
     progress::Fiber fiber;
+    std::vector<std::unique_ptr<progress::Fiber>> helpers;  // the other threads of its group
+    int threads = 1;
     // Of the collective under way.
     double now_us = 0;
     int round = 0, sent = 0, received = 0;
@@ -130,10 +133,17 @@ class ManyNodes : public testing::Test {
   protected:
     static void SetUpTestSuite() {
         const char* const text = getenv("HEDDLE_TEST_NODES");
-        n_ = text ? atoi(text) : 256;
+        set_up(text ? atoi(text) : 256, kValues);
+    }
+    // values: the most of a node.
+    static void set_up(int n, size_t values) {
+        n_ = n;
+        values_ = values;
         char error[256] = "";
         ASSERT_TRUE(base::read_settings(&base::settings, error, sizeof error)) << error;
         base::lifecycle = base::Lifecycle::kRunning;
+        numbers_.clear();
+        peers_.clear();
         numbers_.resize(static_cast<size_t>(n_) + 1);
         std::iota(numbers_.begin(), numbers_.end(), 0);
         peers_.resize(static_cast<size_t>(n_));
@@ -143,7 +153,7 @@ class ManyNodes : public testing::Test {
 
     // source of a node: (its number + 1) * (kPrime + index). dest begins at the heap's start, source behind it.
     static uint64_t value(int node, size_t index) { return (static_cast<uint64_t>(node) + 1) * (kPrime + index); }
-    static size_t dest_values() { return std::max(static_cast<size_t>(n_), kValues); }
+    static size_t dest_values() { return std::max(static_cast<size_t>(n_), values_); }
     static uint64_t* dest(int node) {
         return reinterpret_cast<uint64_t*>(nodes[static_cast<size_t>(node)]->heap.data());
     }
@@ -155,8 +165,13 @@ class ManyNodes : public testing::Test {
         size_t bytes;      // sent by a node
         int together = 1;  // messages that a node sends before it reads
     };
-    // Carries out a collective on all nodes.
     static void run(const char* name, Work work, const Most& most) {
+        run(name, work);
+        if (!HasFatalFailure())
+            compare(name, most);
+    }
+    // Carries out a collective on all nodes.
+    static void run(const char* name, Work work) {
         work_ = work;
         for (int pe = 0; pe < n_; ++pe) {
             Node& node = *nodes[static_cast<size_t>(pe)];
@@ -165,24 +180,35 @@ class ManyNodes : public testing::Test {
             node.now_us = 0;
             node.round = node.sent = node.received = 0;
             node.bytes = node.longest = 0;
-            ASSERT_TRUE(node.fiber.start([](void*) { carry_out(); }, nullptr, progress::arithmetic_modes()));
+            while (node.helpers.size() + 1 < static_cast<size_t>(node.threads))
+                node.helpers.push_back(std::make_unique<progress::Fiber>());
+            for (intptr_t thread = 0; thread < node.threads; ++thread)
+                ASSERT_TRUE(
+                    fiber_of(node, thread)
+                        .start([](void* number) { carry_out(static_cast<int>(reinterpret_cast<intptr_t>(number))); },
+                               reinterpret_cast<void*>(thread), progress::arithmetic_modes()));
         }
         for (bool goes_on = true, moved = true; goes_on;) {
             ASSERT_TRUE(moved) << name << ": all nodes wait";
             goes_on = moved = false;
             for (const auto& node : nodes) {
-                if (node->fiber.is_over())
-                    continue;
-                goes_on = true;
-                memory::symmetric = &node->symmetric;
-                if (node->fiber.is_ready()) {
-                    moved = true;
-                    node->fiber.resume();
+                for (int thread = 0; thread < node->threads; ++thread) {
+                    progress::Fiber& fiber = fiber_of(*node, thread);
+                    if (fiber.is_over())
+                        continue;
+                    goes_on = true;
+                    memory::symmetric = &node->symmetric;
+                    if (fiber.is_ready()) {
+                        moved = true;
+                        fiber.resume();
+                    }
                 }
             }
             moved = moved || !goes_on;
         }
-        compare(name, most);
+    }
+    static progress::Fiber& fiber_of(Node& node, intptr_t thread) {
+        return thread == 0 ? node.fiber : *node.helpers[static_cast<size_t>(thread) - 1];
     }
 
     static int log2() {
@@ -205,6 +231,7 @@ class ManyNodes : public testing::Test {
 
     static constexpr size_t kHeadBytes = fabric::record::control_bytes(0);
     static inline int n_ = 0;
+    static inline size_t values_ = kValues;
 
   private:
     static void make_node(int pe) {
@@ -231,10 +258,10 @@ class ManyNodes : public testing::Test {
         node.team.state.segment = node.segment->segment();
         node.team.state.members = {pe, 1, 1};
     }
-    static void carry_out() {
+    static void carry_out(int thread) {
         Node& node = node_here();
         const base::Call call = {"many_nodes", nullptr};
-        CollectiveCall coll(call, node.team.handle, {});
+        CollectiveCall coll(call, {node.team.handle, thread, node.threads}, {});
         work_(coll, dest(node.symmetric.pe), dest(node.symmetric.pe) + dest_values());
     }
     static void compare(const char* name, const Most& most) {
@@ -348,6 +375,101 @@ TEST_F(ManyNodes, Alltoall) {
     for (int node = 0; node < n_; ++node)
         for (int from = 0; from < n_; ++from)
             ASSERT_EQ(dest(node)[from], value(from, static_cast<size_t>(node))) << node;
+}
+
+// Three nodes, whose numbers of threads are every choice of some, and long data. Messages are as many as with one thread
+// each. That all nodes wait is found in one order of the steps: each waits for messages by name, and none to send.
+class Threads : public ManyNodes {
+  protected:
+    static constexpr int kNodes = 3;
+    static constexpr size_t kPieces = 75, kInPiece = kMaxControlBytes / sizeof(uint64_t),
+                            kLong = kPieces * kInPiece - 5;
+    // The node of each member, and the members by node. A sum passes from node to node in another order than its result,
+    // as it does where members of several nodes alternate.
+    static inline int order_[kNodes] = {0, 2, 1};
+    static constexpr uint64_t kMostWaiting = 2 * 32 + 2;  // pieces of the sum and of the result
+    static constexpr int kCaughtUp = 2 * kNodes;          // messages more of each 256th step (InternodeStep::catch_up)
+
+    static void SetUpTestSuite() {
+        set_up(kNodes, kLong);
+        base::settings.collective_threads = base::CollectiveThreads::kAll;
+        for (const auto& node : nodes) {
+            node->span.node_of = node->span.members = order_;
+            node->span.node = order_[node->team.rank];
+        }
+    }
+    static void TearDownTestSuite() {
+        ManyNodes::TearDownTestSuite();
+        base::settings = {};
+    }
+    // messages(threads): of all nodes, whose PEs have so many threads.
+    template <class Messages, class Right>
+    static void run_all(const char* name, Work work, Messages messages, Right right) {
+        constexpr int kThreads[] = {1, 2, 3, 5, 16, 20};
+        for (const int first : kThreads)
+            for (const int second : kThreads)
+                for (const int third : kThreads) {
+                    const int threads[] = {first, second, third};
+                    for (int node = 0; node < kNodes; ++node) nodes[static_cast<size_t>(node)]->threads = threads[node];
+                    const std::string all = std::string(name) + " " + std::to_string(first) + "," +
+                                            std::to_string(second) + "," + std::to_string(third);
+                    run(all.c_str(), work);
+                    if (HasFatalFailure())
+                        return;
+                    int sent = 0, received = 0;
+                    for (int node = 0; node < kNodes; ++node) {
+                        sent += nodes[static_cast<size_t>(node)]->sent;
+                        received += nodes[static_cast<size_t>(node)]->received;
+                        for (size_t i = 0; i < kLong; ++i) ASSERT_EQ(dest(node)[i], right(node, i)) << all << node;
+                        ASSERT_LE(nodes[static_cast<size_t>(node)]->control_inbox.most_waiting(), kMostWaiting) << all;
+                    }
+                    ASSERT_EQ(sent, received) << all;
+                    if (sent != messages(threads) + kCaughtUp)
+                        ASSERT_EQ(sent, messages(threads)) << all;
+                }
+    }
+    static uint64_t sum_to(int node, size_t index) {
+        const uint64_t n = static_cast<uint64_t>(node) + 1;
+        return n * (n + 1) / 2 * (kPrime + index);
+    }
+};
+
+// Besides the pieces and the results, a message of each node but the first says that it is here.
+TEST_F(Threads, ReduceLongData) {
+    constexpr int kReduced = (2 * kPieces + 1) * (kNodes - 1);
+    run_all(
+        "reduce",
+        [](CollectiveCall& coll, uint64_t* to, const uint64_t* from) {
+            internode::reduce(coll, sum, Kind::kU64, to, from, kLong, sizeof *to);
+        },
+        [](const int*) { return kReduced; }, [](int, size_t i) { return sum_to(kNodes - 1, i); });
+}
+
+// A node tells the one before of each 8th piece, up to the 25th before the end.
+TEST_F(Threads, ScanLongData) {
+    constexpr int kScanned = (kPieces + (kPieces - 25) / 8) * (kNodes - 1);
+    run_all(
+        "inscan",
+        [](CollectiveCall& coll, uint64_t* to, const uint64_t* from) {
+            internode::scan(coll, sum, Kind::kU64, true, to, from, kLong, sizeof *to);
+        },
+        [](const int*) { return kScanned; }, sum_to);
+}
+
+// Pieces along the nodes; where they are fewer than a node's threads, each thread sends its part of each. PE 0 and then
+// PE 2, on node 1, send.
+TEST_F(Threads, BroadcastLongData) {
+    constexpr int kWhole = kLong * sizeof(uint64_t) / (256 * 1024);  // and a shorter one
+    run_all(
+        "broadcast",
+        [](CollectiveCall& coll, uint64_t* to, const uint64_t* from) {
+            internode::broadcast(coll, to, from, kLong * sizeof *to, 0, true);
+        },
+        [](const int* threads) {
+            const auto sent = [&](int pe) { return (kWhole + 1) * (threads[pe] <= kWhole ? 1 : threads[pe]); };
+            return sent(0) + sent(2);
+        },
+        [](int, size_t i) { return value(0, i); });
 }
 
 }  // namespace
