@@ -364,6 +364,14 @@ static const struct {
               {"credits", credits},
               {"freed_block", freed_block}};
 
+/* Where the thread's variables of C++ have ended. */
+static void at_exit(void) {
+    shmem_long_put_signal(data_of_program, data, kWords, &signal_word, 1, SHMEM_SIGNAL_ADD, (me + 1) % n);
+    shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 2);
+    shmem_finalize();
+    printf("goes on\n");
+}
+
 int main(int argc, char** argv) {
     shmem_init();
     me = shmem_my_pe();
@@ -376,6 +384,11 @@ int main(int argc, char** argv) {
         if (argc > 1 && strcmp(argv[1], kCases[i].name) == 0)
             kCases[i].run();
     shmem_barrier_all();
+    if (argc > 1 && strcmp(argv[1], "at_exit") == 0) {
+        shmem_long_put_signal(data_of_program, data, kWords, &signal_word, 1, SHMEM_SIGNAL_ADD, (me + 1) % n);
+        shmem_barrier_all();
+        return atexit(at_exit);
+    }
     shmem_free(data);
     shmem_finalize();
     printf("goes on\n");

@@ -129,6 +129,12 @@ def test_pes_come_in_more_than_one_order():
     assert "missing: a wait" in races[0], races
 
 
+def test_calls_behind_the_end_of_main():
+    """What a thread has freed at its end is no longer looked at: MALLOC_PERTURB_ makes it other values."""
+    result = run(3, "at_exit", "cured", MALLOC_PERTURB_="165")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "goes on\n" * 3, ""), result
+
+
 def test_the_object_is_named():
     result = run(2, "no_fence", "racy")
     line = next(number for number, line in enumerate(SOURCE.read_text().splitlines(), 1) if "the block" in line)

@@ -60,8 +60,14 @@ struct CallPath {
 };
 
 constexpr size_t kPaths = 16;
-// By the call's function; n 0: none. On the heap: a library that a program opens has little room for each thread.
-thread_local std::unique_ptr<std::array<CallPath, kPaths>> paths;
+// Calls may come behind the end of the thread's variables: from atexit, static destructors and those of keys.
+constinit thread_local bool has_ended = false;
+// By the call's function; n 0: none.
+struct Paths : std::array<CallPath, kPaths> {
+    ~Paths() { has_ended = true; }
+};
+// On the heap: a library that a program opens has little room for each thread.
+thread_local std::unique_ptr<Paths> paths;
 
 uintptr_t load(const char* address) {
     uintptr_t value;
@@ -99,9 +105,10 @@ bool is_of_program(const void* address) {
 
 __attribute__((noinline)) const void* find_caller(const char* function) {
     const auto* const frame = static_cast<const char*>(__builtin_frame_address(0));
-    if (!paths)
-        paths = std::make_unique<std::array<CallPath, kPaths>>();
-    CallPath& path = (*paths)[reinterpret_cast<uintptr_t>(function) / 8 % kPaths];
+    if (!has_ended && !paths)
+        paths = std::make_unique<Paths>();
+    CallPath none;
+    CallPath& path = has_ended ? none : (*paths)[reinterpret_cast<uintptr_t>(function) / 8 % kPaths];
     size_t alike = 0;
     while (alike + 1 < path.n && load(frame + path.returns[alike].place) == path.returns[alike].address) ++alike;
     if (path.n != 0 && alike + 1 == path.n)
