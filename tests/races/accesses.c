@@ -3,10 +3,12 @@
 #include <shmem.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 enum { kWords = 4096, kFew = 32 };
 
@@ -185,6 +187,27 @@ static void many_orders(void) {
     sink = me == 0 ? counter : 0;
 }
 
+static volatile sig_atomic_t ticks;
+
+static void tick(int number) {
+    (void)number;
+    ++ticks;
+}
+
+/* A handler's accesses to symmetric memory, in the midst of the search as well. */
+static void in_a_handler(void) {
+    const struct sigaction on_tick = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+    sigaction(SIGALRM, &on_tick, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (ticks < 2000) {
+        for (int i = 0; i < kFew; ++i) data[i] = i;
+        shmem_long_put_nbi(data + 100, data, kFew, (me + 1) % n);
+        shmem_quiet();
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+}
+
 /* A thread that goes on where the program has ended its use of the library. */
 static void* load_for_ever(void* nothing) {
     while (!atomic_load_explicit(&over, memory_order_relaxed)) sink = global[kWords - 1];
@@ -206,7 +229,8 @@ static const struct {
               {"last_word", last_word},
               {"through_a_pointer", through_a_pointer},
               {"language_atomics", language_atomics},
-              {"many_orders", many_orders}};
+              {"many_orders", many_orders},
+              {"in_a_handler", in_a_handler}};
 
 int main(int argc, char** argv) {
     int provided;

@@ -27,7 +27,7 @@ CASES = {
     "last_word": ("a wait of PE 1 for the signal", "a load"),
     "through_a_pointer": ("a wait", "a load"),
 }
-RIGHT = ["neighbour", "language_atomics", "many_orders", "to_the_end"]
+RIGHT = ["neighbour", "language_atomics", "many_orders", "in_a_handler", "to_the_end"]
 # binutils of 2023 do not know the calls of inlined functions in what clang writes by itself.
 WAYS = [("gcc", "-O0"), ("gcc", "-O2"), *([("clang-19", "-O1 -gdwarf-4")] if shutil.which("clang-19") else [])]
 

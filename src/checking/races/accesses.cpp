@@ -1,11 +1,11 @@
 #include "checking/races/accesses.h"
 
+#include "checking/races/inside.h"
 #include "operations/observer.h"
 
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <utility>
 
 namespace heddle::checking::races {
 
@@ -97,11 +97,8 @@ bool Accesses::is_watched(WatchedRange range, const void* address, size_t bytes)
 
 void Accesses::ignore(uintptr_t address, const void* caller, heddle_recent* recent) {
     OfThread& here = of_thread_;
-    if (std::exchange(here.is_inside, true))
-        return;
     if (!here.table)
         here.table = take_table();
-    here.is_inside = false;
     *recent = {caller, address / kBlockBytes * kBlockBytes,
                __atomic_load_n(&operations::watched_accesses.epoch, __ATOMIC_RELAXED), here.table->nowhere.data()};
 }
@@ -141,8 +138,6 @@ void Accesses::set_bits(Entry& entry, size_t begin, size_t end) {
 
 void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* caller, heddle_recent* recent) {
     OfThread& here = of_thread_;
-    if (std::exchange(here.is_inside, true))
-        return;
     if (!here.table)
         here.table = take_table();
     Table& table = *here.table;
@@ -157,7 +152,6 @@ void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* cal
                        __atomic_load_n(&operations::watched_accesses.epoch, __ATOMIC_RELAXED), entry.bytes.data()};
         address += last - begin;
     }
-    here.is_inside = false;
 }
 
 // The entry, or a new one. A table that is full is visited first.
@@ -211,6 +205,7 @@ void Accesses::visit(Table& table) {
 }
 
 void Accesses::flush() {
+    const Inside inside;
     for (Table* table = tables_.load(std::memory_order_acquire); table; table = table->next) {
         const std::lock_guard locked(table->lock);
         visit(*table);

@@ -5,7 +5,8 @@
 // A thread sets bits of the entries that it has last added to without the table's lock, nor a call (heddle_recent), in
 // one epoch. An epoch ends under the lock, before bits are taken.
 //
-// Threads: any; a table for each, with a lock that its thread takes alone but while another one flushes.
+// Threads: any; a table for each, with a lock that its thread takes alone but while another one flushes. An Inside
+// is around add and ignore.
 #pragma once
 
 #include "checking/races/block_bytes.h"
@@ -65,6 +66,7 @@ class Accesses {
         BlockBytes bytes;  // relaxed, for the thread sets some without the lock
     };
     struct Table {
+        Table() { used.reserve(kMostUsed); }  // a handler of a signal allocates nothing
         SharedLock lock = {};
         std::atomic<bool> is_taken{false};  // by a thread, which gives it back at its end
         Table* next = nullptr;
@@ -74,7 +76,6 @@ class Accesses {
     };
     struct OfThread {
         Table* table = nullptr;
-        bool is_inside = false;  // a handler of a signal tells nothing
         ~OfThread();
     };
 

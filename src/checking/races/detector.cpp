@@ -1,5 +1,6 @@
 #include "checking/races/detector.h"
 
+#include "checking/races/inside.h"
 #include "checking/races/report.h"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ class Detector::Locked {
     Locked& operator=(const Locked&) = delete;
 
   private:
+    const Inside inside_;
     Detector& detector_;
 };
 

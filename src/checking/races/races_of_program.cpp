@@ -1,6 +1,7 @@
 // Races, the part about the program's own loads and stores, and about whose memory an address is.
 #include "base/invariant.h"
 #include "bootstrap/bootstrap.h"
+#include "checking/races/inside.h"
 #include "checking/races/objects.h"
 #include "checking/races/places.h"
 #include "checking/races/race_detector.h"
@@ -85,6 +86,9 @@ void Races::watch_buffers() {
 
 void Races::access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller,
                    heddle_recent* recent) {
+    if (Inside::is_here())
+        return;
+    const Inside inside;
     size_t position = 0;
     const bool is_own = find(address, &position);
     const int owner = is_own ? job.pe : find_owner(address, &position);

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "checking/races/detector.h"
+#include "checking/races/inside.h"
 #include "checking/races/places.h"
-#include "os/locked.h"
 
 #include <algorithm>
 #include <cstring>
@@ -87,7 +87,7 @@ void RemoteDetector::tell(const Request& request, std::string_view more, std::ve
 void RemoteDetector::tell(const Request& request) {
     std::vector<Race> races;
     {
-        const os::Locked locked(lock_);
+        const LockedInside locked(lock_);
         tell(request, {}, &races);
     }
     report(races);
@@ -99,7 +99,7 @@ void RemoteDetector::tell_of(const Request& request, const base::Call& call) {
     told.call = words_of(call);
     told.thread = thread_number();
     {
-        const os::Locked locked(lock_);
+        const LockedInside locked(lock_);
         name(call);
         tell(told, {}, &races);
     }
@@ -125,7 +125,7 @@ Answer RemoteDetector::ask(Request request, std::string_view more) {
     std::vector<Race> races;
     Answer answer;
     {
-        const os::Locked locked(lock_);
+        const LockedInside locked(lock_);
         answer = ask(request, more, &races);
     }
     report(races);
@@ -184,6 +184,7 @@ void RemoteDetector::access_at_once(const std::vector<AtOnce>& accesses) {
     Request request = request_of(RequestKind::kAccessAtOnce);
     request.thread = thread_number();
     std::vector<Race> races;
+    const Inside inside;
     pthread_mutex_lock(&lock_);
     for (size_t begin = 0; begin < accesses.size(); begin += kMostAtOnce) {
         const size_t end = std::min(accesses.size(), begin + kMostAtOnce);
@@ -283,7 +284,7 @@ void RemoteDetector::learn_ended() {
 void RemoteDetector::end() {
     tell(request_of(RequestKind::kEnd));
     settle();
-    const os::Locked locked(lock_);
+    const LockedInside locked(lock_);
     has_ended_ = true;
 }
 
