@@ -113,6 +113,20 @@ static void source_of_nbi(void) {
     shmem_quiet();
 }
 
+/* The store begins ahead of the buffer, which is private. */
+static void part_of_nbi(void) {
+    union source {
+        int halves[16];
+        long words[8];
+    }* const source = calloc(1, sizeof *source);
+    shmem_int_put_nbi((int*)data, source->halves + 3, 1, (me + 1) % n); /* first: part_of_nbi */
+    if (cured)
+        shmem_quiet();
+    source->words[1] = me; /* second: part_of_nbi */
+    shmem_quiet();
+    free(source);
+}
+
 static void dest_of_nbi(void) {
     static long dest[kFew];
     shmem_long_get_nbi(dest, data, kFew, (me + 1) % n); /* first: dest_of_nbi */
@@ -225,6 +239,7 @@ static const struct {
               {"in_a_loop", in_a_loop},
               {"neighbour", neighbour},
               {"source_of_nbi", source_of_nbi},
+              {"part_of_nbi", part_of_nbi},
               {"dest_of_nbi", dest_of_nbi},
               {"last_word", last_word},
               {"through_a_pointer", through_a_pointer},

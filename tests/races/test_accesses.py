@@ -23,6 +23,7 @@ CASES = {
     "in_a_thread": ("a wait", "a load"),
     "in_a_loop": ("a wait", "a load"),
     "source_of_nbi": ("shmem_quiet before the buffer is used again", "a store"),
+    "part_of_nbi": ("shmem_quiet before the buffer is used again", "a store"),
     "dest_of_nbi": ("shmem_quiet before the buffer is used again", "a load"),
     "last_word": ("a wait of PE 1 for the signal", "a load"),
     "through_a_pointer": ("a wait", "a load"),

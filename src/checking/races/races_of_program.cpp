@@ -78,7 +78,10 @@ void Races::take_accesses() {
 void Races::watch_buffers() {
     if (!Accesses::are_told())
         return;
-    const PendingBuffers::Hull hull = detector_->held();
+    constexpr uintptr_t kMostAhead = 15;  // of an access of 16 bytes: a program looks where it begins
+    PendingBuffers::Hull hull = detector_->held();
+    if (hull.begin != hull.end)
+        hull.begin -= kMostAhead;
     Accesses::watch(Accesses::kOfBuffers, hull.begin, hull.end - hull.begin);
     if (hull.begin != hull.end)
         Accesses::end_epoch();  // a block in the hull may be in use from now on
