@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -112,5 +113,6 @@ def test_the_flags_of_the_wrapper(tmp_path):
     call(oshcc, "object.o", "-fheddle-races", "-o", "program", "-pthread")
     assert run(tmp_path / "program", 2, "load", "racy").returncode == STATUS_RACES
     call(oshcc, "-fheddle-races", "-shared", "-fPIC", SOURCE, "-o", "libprogram.so")
+    call(sys.executable, "-c", "import ctypes, os; ctypes.CDLL('./libprogram.so', os.RTLD_NOW)")
     shown = subprocess.run([oshcc, "-fheddle-races", "-show", "x.c"], check=True, capture_output=True, text=True).stdout
     assert " -fsanitize=thread " in shown and "-fheddle-races" not in shown, shown
