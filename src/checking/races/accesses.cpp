@@ -88,7 +88,12 @@ void Accesses::end_parts(WatchedRange range, const heddle_watched_range& before,
 }
 
 void Accesses::end_epoch() {
-    __atomic_fetch_add(&operations::watched_accesses.epoch, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&operations::watched_accesses.epoch, 1, __ATOMIC_RELEASE);  // pairs with Accesses::epoch
+}
+
+uint64_t Accesses::epoch() {
+    // What is watched in the epoch is seen.
+    return __atomic_load_n(&operations::watched_accesses.epoch, __ATOMIC_ACQUIRE);  // pairs with Accesses::end_epoch
 }
 
 bool Accesses::is_watched(WatchedRange range, const void* address, size_t bytes) {

@@ -52,6 +52,7 @@ class Accesses {
     static void watch_none();
     // What is recent is told of by a call once more.
     static void end_epoch();
+    static uint64_t epoch();
     // As an address of a block that nobody asks for, what the program notes in the epoch goes nowhere.
     static void ignore(uintptr_t address, const void* caller, heddle_recent* recent);
     static bool is_watched(WatchedRange range, const void* address, size_t bytes);

@@ -89,6 +89,7 @@ class Races : public operations::Observer {
     const std::unique_ptr<RaceDetector> detector_;
     Accesses accesses_;
     Pauses pauses_;
+    pthread_mutex_t watch_lock_ = PTHREAD_MUTEX_INITIALIZER;  // of watch_buffers: the last hull is the newest
     std::vector<int> pe_of_slot_;
     Objects objects_;
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of what follows

@@ -8,6 +8,7 @@
 #include "checking/races/races.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
+#include "os/locked.h"
 
 namespace heddle::checking::races {
 
@@ -78,6 +79,7 @@ void Races::take_accesses() {
 void Races::watch_buffers() {
     if (!Accesses::are_told())
         return;
+    const os::Locked locked(watch_lock_);
     constexpr uintptr_t kMostAhead = 15;  // of an access of 16 bytes: a program looks where it begins
     PendingBuffers::Hull hull = detector_->held();
     if (hull.begin != hull.end)
@@ -92,6 +94,7 @@ void Races::access(const void* address, size_t bytes, heddle_access_kind kind, c
     if (Inside::is_here())
         return;
     const Inside inside;
+    const uint64_t epoch = Accesses::epoch();  // where it ends from here on, nothing is recent
     size_t position = 0;
     const bool is_own = find(address, &position);
     const int owner = is_own ? job.pe : find_owner(address, &position);
@@ -108,10 +111,14 @@ void Races::access(const void* address, size_t bytes, heddle_access_kind kind, c
         detector_->touch(address, bytes, writes, call);
     const Block block = recent ? block_of(address) : Block::kOther;
     if (is_own)
-        return accesses_.add(reinterpret_cast<uintptr_t>(address), bytes, writes, caller,
-                             block == Block::kOwn ? recent : nullptr);
-    if (block == Block::kPrivate)
-        return Accesses::ignore(reinterpret_cast<uintptr_t>(address), caller, recent);
+        accesses_.add(reinterpret_cast<uintptr_t>(address), bytes, writes, caller,
+                      block == Block::kOwn ? recent : nullptr);
+    else if (block == Block::kPrivate)
+        Accesses::ignore(reinterpret_cast<uintptr_t>(address), caller, recent);
+    if (block != Block::kOther)
+        recent->epoch = epoch;
+    if (is_own)
+        return;
     // At once: no call of the library need be between it and what another PE does then.
     if (owner < 0)
         return;
