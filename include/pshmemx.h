@@ -1356,15 +1356,15 @@ int pshmemx_complexf_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest, co
 
 /* ---- Exchanges: alltoallv and neighborhoods
  * Every member of team calls, one thread each. dest and source are symmetric, and the same objects on all members;
- * counts and offsets, of elements of element_bytes, count from there and may differ. Data from a member goes into
- * this PE's dest; what this PE sends to it comes out of source. dest must be ready when this PE calls, not before,
- * as in MPI. The arrays of counts, offsets and neighbors may be used again when the call returns. Blocks in dest do
- * not overlap any other; HEDDLE_CHECK=1 finds those that do. A neighbor is named by its number in team, this PE
- * among them, any number of times: the k-th block for it is the k-th that it has for this PE. Both name each other
- * as often, with the same bytes; otherwise the job ends with a message on the node, and between nodes with
- * HEDDLE_CHECK=1. Neighborhoods take what they take from neighbors alone: such a call is no barrier. All return 0.
- * Source: MPI_Alltoallv, MPI_Neighbor_alltoall and MPI_Neighbor_alltoallv (MPI-4, 6.8 and 8.6); the order of
- * arguments is that of Cray's shmem_alltoallv. docs/user/nonblocking-collectives.md. */
+ * counts and offsets, of elements of element_bytes, count from there and may differ; the offset of a count of 0 is
+ * ignored. Data from a member goes into this PE's dest; what this PE sends to it comes out of source. dest must be
+ * ready when this PE calls, not before, as in MPI. The arrays of counts, offsets and neighbors may be used again
+ * when the call returns. Blocks in dest do not overlap any other; HEDDLE_CHECK=1 finds those that do. A neighbor is
+ * named by its number in team, this PE among them, any number of times: the k-th block for it is the k-th that it
+ * has for this PE. Both name each other as often, with the same bytes; otherwise the job ends with a message on the
+ * node, and between nodes with HEDDLE_CHECK=1. Neighborhoods take what they take from neighbors alone: such a call
+ * is no barrier. All return 0. Source: MPI_Alltoallv, MPI_Neighbor_alltoall and MPI_Neighbor_alltoallv (MPI-4, 6.8
+ * and 8.6); the order of arguments is that of Cray's shmem_alltoallv. docs/user/nonblocking-collectives.md. */
 
 /* A block from each member to each member. Four arrays of an entry for each member, by its number in team:
    dest_counts[i] elements come from member i and go to dest_offsets[i], source_counts[i] elements from

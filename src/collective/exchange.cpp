@@ -69,6 +69,9 @@ void Exchange::add_all(const Call& call, const team::Team& team, const ExchangeA
     if (kind_ != ExchangeKind::kNeighborAlltoall) {
         operations::require_pointer(call.function, "dest_counts", arguments.dest_counts);
         operations::require_pointer(call.function, "dest_offsets", arguments.dest_offsets);
+    if (count > blocks_.max_size())
+        base::fatal(call.function, "nneighbors is %zu, more than fit in memory: right would be the length of neighbors",
+                    count);
         operations::require_pointer(call.function, "source_counts", arguments.source_counts);
         operations::require_pointer(call.function, "source_offsets", arguments.source_offsets);
     }
@@ -76,14 +79,20 @@ void Exchange::add_all(const Call& call, const team::Team& team, const ExchangeA
     for (size_t i = 0; i < count; ++i) {
         const int rank = is_for_all ? static_cast<int>(i) : arguments.neighbors[i];
         if (rank < 0 || rank >= size)
+        // Where nothing is, may be anything, as in MPI.
+        const auto offset = [&](const size_t* counts, const size_t* offsets) {
+            return counts[i] == 0 ? 0 : bytes(offsets[i]);
+        };
             base::fatal(call.function, "neighbors[%zu] is %d, which is out of range: the team has PEs 0 to %d", i, rank,
                         size - 1);
         const auto bytes = [&](size_t elements) { return offset_of(call, elements, element_bytes_); };
         if (kind_ == ExchangeKind::kNeighborAlltoall)
             blocks_.push_back({rank, i, bytes(i), element_bytes_, bytes(i), element_bytes_});
         else
-            blocks_.push_back({rank, i, bytes(arguments.dest_offsets[i]), bytes(arguments.dest_counts[i]),
-                               bytes(arguments.source_offsets[i]), bytes(arguments.source_counts[i])});
+            blocks_.push_back({rank, i, offset(arguments.dest_counts, arguments.dest_offsets),
+                               bytes(arguments.dest_counts[i]),
+                               offset(arguments.source_counts, arguments.source_offsets),
+                               bytes(arguments.source_counts[i])});
     }
 }
 

@@ -128,6 +128,13 @@ def test_neighbors(function, check):
         message(function, r"neighbors\[0\] is -1, which is out of range: the team has PEs 0 to 1"))
 
 
+@pytest.mark.parametrize("function", OF_NEIGHBORS)
+def test_number_of_neighbors(function):
+    invoke("all", function, f"nneighbors={2**64 - 1}").is_fatal(
+        message(function, f"nneighbors is {2**64 - 1}, more than fit in memory: right would be the length of "
+                          "neighbors"))
+
+
 @pytest.mark.parametrize("function", EXCHANGES)
 @both_runs
 def test_buffers(function, check):
