@@ -208,13 +208,13 @@ void Exchange::match(CollectiveCall& coll, int member, const std::vector<Exchang
     }
 }
 
-// ready: the step in which members of this node publish that their sources are; 0: they are.
-void Exchange::copy(CollectiveCall& coll, uint32_t ready) const {
+// ready: the step, of any number, in which members of this node publish that their sources are; none: they are.
+void Exchange::copy(CollectiveCall& coll, std::optional<uint32_t> ready) const {
     const Copier copier(2 * bytes_ * static_cast<size_t>(coll.state.size()));
     int member = coll.state.rank;
     for (const Copy& piece : copies_) {
-        if (ready != 0 && piece.member != member && piece.member != coll.state.rank)
-            team::await(coll.call, coll.state, piece.member, ready);
+        if (ready && piece.member != member && piece.member != coll.state.rank)
+            team::await(coll.call, coll.state, piece.member, *ready);
         member = piece.member;
         copier(piece.to, piece.from, piece.bytes);
     }
@@ -229,7 +229,7 @@ void Exchange::run(const Call& call, const Group& group) {
             told->use_buffer(call, dest_ + block.to, block.expected, true);
         }
     const bool is_first = runs_++ == 0;
-    uint32_t ready = 0;
+    std::optional<uint32_t> ready;
     if (is_first)
         resolve(coll);
     else if (coll.state.size() > 1)

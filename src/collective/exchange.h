@@ -13,6 +13,7 @@
 #include "collective/internode/remote_blocks.h"
 
 #include <heddle/request.h>
+#include <optional>
 #include <vector>
 
 namespace heddle::collective {
@@ -60,7 +61,7 @@ class Exchange {
     void resolve(CollectiveCall& coll);
     void match(CollectiveCall& coll, int member, const std::vector<ExchangeBlock>& mine,
                const std::vector<TableEntry>& theirs);
-    void copy(CollectiveCall& coll, uint32_t ready) const;
+    void copy(CollectiveCall& coll, std::optional<uint32_t> ready) const;
 
     ExchangeKind kind_;
     char* dest_;

@@ -2,6 +2,7 @@
 // policy of progress: whoever polls drives those of all teams. dest and source are plain memory, so ThreadSanitizer
 // reports whoever reads or writes before a request is complete.
 #include "job.h"
+#include "team/team.h"
 
 #include <shmemx.h>
 
@@ -297,6 +298,52 @@ TEST_P(NonblockingTest, OutliveAChangeOfPolicy) {
             for (Posted& post : posts) post.check_and_reuse();
         }
     });
+}
+
+// Steps are numbered modulo 2^32: one of them is 0. Each start has to wait for the sources of others in that one, too.
+TEST(PlanTest, StartsWaitForSourcesWhereStepsWrap) {
+    constexpr int kPes = 2;
+    setenv("HEDDLE_BARRIER", "flat", 1);  // the other barriers count steps elsewhere
+    setenv("SHMEM_SYMMETRIC_SIZE", "4M", 1);
+    std::atomic<long> started{0};  // by PE 0
+    run_pes(kPes, [&](int pe) {
+        shmem_init();
+        long* const memory = symmetric<long>(2);
+        const int other = 1 - pe;
+        shmem_team_t team = SHMEM_TEAM_INVALID;
+        shmemx_plan_t plan = SHMEMX_PLAN_NULL;
+        for (long number = 0; number < 360; ++number) {
+            if (number % 180 == 0) {
+                shmemx_request_t unused = SHMEMX_REQUEST_NULL;
+                ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, kPes, nullptr, 0, &team), 0);
+                shmemx_plan_begin(&plan);
+                shmemx_neighbor_alltoall_nbe(team, &other, 1, memory, memory + 1, sizeof(long), &unused);
+                shmemx_plan_end(&plan);
+            }
+            shmemx_request_t request = SHMEMX_REQUEST_NULL;
+            while (pe == 1 && started.load(std::memory_order_acquire) == number) sched_yield();  // pairs with below
+            memory[1] = number * 10 + pe;
+            ASSERT_EQ(shmemx_request_start(plan, &request), 0);
+            if (pe == 0)
+                started.store(number + 1, std::memory_order_release);  // pairs with above
+            shmemx_request_wait(&request);
+            EXPECT_EQ(memory[0], number * 10 + other) << "start " << number << " of PE " << pe;
+            if (number % 180 == 119) {  // no inline slot holds a number of the steps to come
+                shmem_barrier_all();
+                team::Team* const first = team::find(team);
+                for (team::Team* const instance : {first, first->instances[0]})
+                    instance->state.count = instance->state.all_done = 0u - 20 - (number > 180 ? 1 : 0);
+                shmem_barrier_all();
+            }
+            if (number % 180 == 179) {
+                shmemx_plan_free(&plan);
+                shmem_team_destroy(team);
+            }
+        }
+        shmem_free(memory);
+        shmem_finalize();
+    });
+    unsetenv("HEDDLE_BARRIER");
 }
 
 std::string name_of(const testing::TestParamInfo<std::tuple<Shape, const char*>>& of_test) {
