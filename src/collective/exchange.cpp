@@ -16,9 +16,6 @@ namespace {
 
 using operations::extent;
 
-// As leave_to_background takes it: other members may wait for what this one does after the first step.
-constexpr size_t kManySteps = SIZE_MAX;
-
 uint32_t publish(CollectiveCall& coll) {
     const uint32_t step = team::begin_publish(coll.call, coll.state);
     team::publish(coll.state, step);
@@ -69,23 +66,23 @@ void Exchange::add_all(const Call& call, const team::Team& team, const ExchangeA
     if (kind_ != ExchangeKind::kNeighborAlltoall) {
         operations::require_pointer(call.function, "dest_counts", arguments.dest_counts);
         operations::require_pointer(call.function, "dest_offsets", arguments.dest_offsets);
-    if (count > blocks_.max_size())
-        base::fatal(call.function, "nneighbors is %zu, more than fit in memory: right would be the length of neighbors",
-                    count);
         operations::require_pointer(call.function, "source_counts", arguments.source_counts);
         operations::require_pointer(call.function, "source_offsets", arguments.source_offsets);
     }
+    if (count > blocks_.max_size())
+        base::fatal(call.function, "nneighbors is %zu, more than fit in memory: right would be the length of neighbors",
+                    count);
     blocks_.reserve(count);
     for (size_t i = 0; i < count; ++i) {
         const int rank = is_for_all ? static_cast<int>(i) : arguments.neighbors[i];
         if (rank < 0 || rank >= size)
+            base::fatal(call.function, "neighbors[%zu] is %d, which is out of range: the team has PEs 0 to %d", i, rank,
+                        size - 1);
+        const auto bytes = [&](size_t elements) { return offset_of(call, elements, element_bytes_); };
         // Where nothing is, may be anything, as in MPI.
         const auto offset = [&](const size_t* counts, const size_t* offsets) {
             return counts[i] == 0 ? 0 : bytes(offsets[i]);
         };
-            base::fatal(call.function, "neighbors[%zu] is %d, which is out of range: the team has PEs 0 to %d", i, rank,
-                        size - 1);
-        const auto bytes = [&](size_t elements) { return offset_of(call, elements, element_bytes_); };
         if (kind_ == ExchangeKind::kNeighborAlltoall)
             blocks_.push_back({rank, i, bytes(i), element_bytes_, bytes(i), element_bytes_});
         else
@@ -264,7 +261,7 @@ int post_exchange(const Call& call, shmem_team_t handle, const ExchangeArguments
         if (!posted->is_kept)
             delete posted;
     };
-    return post(call, handle, req, kManySteps, work, nullptr, posted);
+    return post(call, handle, req, posted->bytes_to_other_nodes(), work, nullptr, posted);
 }
 
 }  // namespace heddle::collective

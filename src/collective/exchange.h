@@ -41,8 +41,8 @@ class Exchange {
     void run(const Call& call, const Group& group);
     // Of one that is posted: tells the observer which buffers are in use from here on.
     void tell_of_post(const Call& call) const;
-    // What this member sends, in bytes.
-    size_t bytes() const { return bytes_; }
+    // What this member sends to other nodes, in bytes.
+    size_t bytes_to_other_nodes() const { return remote_.sent(); }
 
     bool is_kept = false;  // by a plan, which runs it again
 
@@ -67,7 +67,7 @@ class Exchange {
     char* dest_;
     const char* source_;
     size_t element_bytes_;
-    size_t bytes_ = 0;
+    size_t bytes_ = 0;                   // what this member sends
     std::vector<ExchangeBlock> blocks_;  // by rank, this member's successor first; those of one rank as they are listed
     int64_t runs_ = 0;
     // Of the plan:

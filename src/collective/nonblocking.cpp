@@ -27,11 +27,11 @@ bool begins_in_background(const team::Team& instance, size_t bytes) {
 // With one member on each node the network's service thread continues the operation when something arrives. A short
 // operation on the node has at once done what other members wait for. One poll of its own thread then completes it,
 // which is cheaper than waking another thread. Not in a checked run, where the members compare their calls first.
-void leave_to_background(const team::Team& instance, size_t bytes) {
+void leave_to_background(const team::Team& instance, size_t bytes, bool has_steps) {
     constexpr size_t kShortBytes = 16 * 1024;
     if (instance.state.size() == 1)
         return;
-    const bool is_short = bytes <= kShortBytes &&
+    const bool is_short = bytes <= kShortBytes && !has_steps &&
                           instance.state.barrier_algorithm != team::BarrierAlgorithm::kDissemination &&
                           instance.sequence->under_way() == 1 && !instance.span && !base::settings.check;
     if (!is_short)

@@ -27,8 +27,9 @@ progress::Sequence& sequence_of(team::Team& instance);
 
 // bytes: of one member's data. True when the background thread, and not the poster, is to begin the collective.
 bool begins_in_background(const team::Team& instance, size_t bytes);
-// Wakes the background thread for what has been posted and begun, if that gains time.
-void leave_to_background(const team::Team& instance, size_t bytes);
+// Wakes the background thread for what has been posted and begun, if that gains time. has_steps: other members may wait
+// for what this one does after the first step, however short.
+void leave_to_background(const team::Team& instance, size_t bytes, bool has_steps);
 
 // The calling thread posts a collective of the team.
 class PostingThread {
@@ -68,7 +69,7 @@ void record(const Call& call, shmem_team_t handle, size_t bytes, Work work, Befo
 }
 
 // Posts work(call, instance), a collective of the team in that instance, to *req, behind before(call). While this
-// thread records a plan: adds the work to that. Returns 0.
+// thread records a plan: adds the work to that. exchange: that of the work, if it is one. Returns 0.
 template <class Work>
 int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t bytes, Work work,
          BeforePosting before = nullptr, Exchange* exchange = nullptr) {
@@ -108,7 +109,7 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
         progress::engine->wake_waiters();
     }
     if (!is_left && !sequence.is_empty())
-        leave_to_background(instance, bytes);
+        leave_to_background(instance, bytes, exchange != nullptr);
     return 0;
 }
 

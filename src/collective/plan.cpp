@@ -107,7 +107,7 @@ int start_plan(const Call& call, shmemx_plan_t handle, shmemx_request_t* req) {
             part->run(part->work.object(), here, instance);
             plan.under_way.fetch_sub(1, std::memory_order_release);  // pairs with collective::is_over
         };
-        post(posted, part.team, req, part.bytes, run, part.before);
+        post(posted, part.team, req, part.bytes, run, part.before, part.exchange);
     }
     return 0;
 }

@@ -70,6 +70,12 @@ RemoteBlocks::RemoteBlocks(const team::Team& team, ExchangeKind kind, char* dest
     }
 }
 
+size_t RemoteBlocks::sent() const {
+    size_t bytes = 0;
+    for (const Peer& peer : peers_) bytes += peer.sent;
+    return bytes;
+}
+
 void RemoteBlocks::send_short(const InternodeStep& step, const Peer& peer) const {
     if (const ExchangeBlock* const block = single(peer.blocks, peer.count, sent_of))
         return step.send(peer.rank, kData, source_ + block->from, block->sent);

@@ -50,6 +50,8 @@ class RemoteBlocks {
     RemoteBlocks(const team::Team& team, ExchangeKind kind, char* dest, const char* source,
                  const std::vector<ExchangeBlock>& blocks);
 
+    // What this member sends so, in bytes.
+    size_t sent() const;
     // In a checked run: the leaders compare the tables of all nodes.
     void compare(CollectiveCall& coll) const;
     // Sends what needs no answer. first: readers say where their blocks belong.
