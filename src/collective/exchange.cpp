@@ -16,10 +16,20 @@ namespace {
 
 using operations::extent;
 
-uint32_t publish(CollectiveCall& coll) {
+uint32_t publish(CollectiveCall& coll, bool starts_again = false) {
     const uint32_t step = team::begin_publish(coll.call, coll.state);
+    if (starts_again)
+        memcpy(coll.state.inline_data(coll.state.rank, step), &kStartedAgain, sizeof kStartedAgain);
     team::publish(coll.state, step);
     return step;
+}
+
+void await_start(const CollectiveCall& coll, int member, uint32_t step) {
+    team::await(coll.call, coll.state, member, step);
+    size_t theirs;
+    memcpy(&theirs, coll.state.inline_data(member, step), sizeof theirs);
+    if (theirs != kStartedAgain)
+        end_by_start(coll, member, true);
 }
 
 // The offset of a block in bytes behind dest or source.
@@ -86,10 +96,9 @@ void Exchange::add_all(const Call& call, const team::Team& team, const ExchangeA
         if (kind_ == ExchangeKind::kNeighborAlltoall)
             blocks_.push_back({rank, i, bytes(i), element_bytes_, bytes(i), element_bytes_});
         else
-            blocks_.push_back({rank, i, offset(arguments.dest_counts, arguments.dest_offsets),
-                               bytes(arguments.dest_counts[i]),
-                               offset(arguments.source_counts, arguments.source_offsets),
-                               bytes(arguments.source_counts[i])});
+            blocks_.push_back(
+                {rank, i, offset(arguments.dest_counts, arguments.dest_offsets), bytes(arguments.dest_counts[i]),
+                 offset(arguments.source_counts, arguments.source_offsets), bytes(arguments.source_counts[i])});
     }
 }
 
@@ -211,7 +220,7 @@ void Exchange::copy(CollectiveCall& coll, std::optional<uint32_t> ready) const {
     int member = coll.state.rank;
     for (const Copy& piece : copies_) {
         if (ready && piece.member != member && piece.member != coll.state.rank)
-            team::await(coll.call, coll.state, piece.member, *ready);
+            await_start(coll, piece.member, *ready);
         member = piece.member;
         copier(piece.to, piece.from, piece.bytes);
     }
@@ -230,7 +239,7 @@ void Exchange::run(const Call& call, const Group& group) {
     if (is_first)
         resolve(coll);
     else if (coll.state.size() > 1)
-        ready = publish(coll);
+        ready = publish(coll, true);
     if (coll.team.span) {
         const InternodeStep step(coll, StepKind::kExchange);
         remote_.begin(coll, step, is_first);

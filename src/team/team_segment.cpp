@@ -169,10 +169,7 @@ uint32_t begin_step(MemberState& state) {
     return step;
 }
 
-}  // namespace
-
-void barrier(const Call& call, MemberState& state) {
-    const uint32_t step = begin_step(state);
+void go_through(const Call& call, MemberState& state, uint32_t step) {
     if (state.size() > 1) {
         switch (state.barrier_algorithm) {
             case BarrierAlgorithm::kFlat:
@@ -186,6 +183,19 @@ void barrier(const Call& call, MemberState& state) {
         }
     }
     state.all_done = step - 1;
+}
+
+}  // namespace
+
+void barrier(const Call& call, MemberState& state) {
+    go_through(call, state, begin_step(state));
+}
+
+void published_barrier(const Call& call, MemberState& state) {
+    const uint32_t step = begin_step(state);
+    if (state.barrier_algorithm != BarrierAlgorithm::kFlat)  // which publishes it itself
+        publish(state, step);
+    go_through(call, state, step);
 }
 
 uint32_t begin_publish(const Call& call, MemberState& state, uint32_t more) {

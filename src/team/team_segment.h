@@ -112,6 +112,8 @@ struct MemberState {
 // Returns when all members have called. Every member then sees what each wrote before, also to next_inline_data or
 // next_bounce.
 void barrier(const Call& call, MemberState& state);
+// As barrier; the step is published, too, so that a member that awaits it by mistake goes on, and sees the inline data.
+void published_barrier(const Call& call, MemberState& state);
 // Where this member writes its inline data for the coming barrier.
 inline char* next_inline_data(const MemberState& state) {
     return state.inline_data(state.rank, state.count + 1);

@@ -155,6 +155,20 @@ void recorded_anew() {
     }
     shmem_barrier_all();
 }
+// The same with both neighbors, so that each waits for another one.
+void ring_recorded_anew() {
+    const int neighbors[] = {(me + 1) % n_pes, (me + n_pes - 1) % n_pes};
+    shmemx_plan_t plan = SHMEMX_PLAN_NULL;
+    for (int i = 0; i < 8; ++i) {
+        if (i == 0 || (i == 6 && other)) {
+            shmemx_plan_begin(&plan);
+            shmemx_neighbor_alltoall_nbe(SHMEM_TEAM_WORLD, neighbors, 2, dest, source, 8, &request);
+            shmemx_plan_end(&plan);
+        }
+        shmemx_request_start(plan, &request);
+        shmemx_request_wait(&request);
+    }
+}
 void null_place() {
     shmemx_plan_begin(nullptr);
 }
@@ -162,18 +176,31 @@ void null_place() {
 constexpr struct {
     const char* name;
     void (*run)();
-} kScenarios[] = {{"one_sided", one_sided},           {"named_twice", named_twice},
-                  {"expects_more", expects_more},     {"expects_long", expects_long},
-                  {"sends_long", sends_long},         {"long_differs", long_differs},
-                  {"block_bytes", block_bytes},       {"alltoallv_counts", alltoallv_counts},
-                  {"sent_to_nobody", sent_to_nobody}, {"overlap", overlap},
-                  {"source_in_dest", source_in_dest}, {"right", right},
-                  {"freed_plan", freed_plan},         {"no_plan", no_plan},
-                  {"null_plan", null_plan},           {"begun_twice", begun_twice},
-                  {"not_begun", not_begun},           {"another_ended", another_ended},
-                  {"not_ended", not_ended},           {"started_in_recording", started_in_recording},
-                  {"started_twice", started_twice},   {"team_destroyed", team_destroyed},
-                  {"recorded_anew", recorded_anew},   {"null_place", null_place}};
+} kScenarios[] = {{"one_sided", one_sided},
+                  {"named_twice", named_twice},
+                  {"expects_more", expects_more},
+                  {"expects_long", expects_long},
+                  {"sends_long", sends_long},
+                  {"long_differs", long_differs},
+                  {"block_bytes", block_bytes},
+                  {"alltoallv_counts", alltoallv_counts},
+                  {"sent_to_nobody", sent_to_nobody},
+                  {"overlap", overlap},
+                  {"source_in_dest", source_in_dest},
+                  {"right", right},
+                  {"freed_plan", freed_plan},
+                  {"no_plan", no_plan},
+                  {"null_plan", null_plan},
+                  {"begun_twice", begun_twice},
+                  {"not_begun", not_begun},
+                  {"another_ended", another_ended},
+                  {"not_ended", not_ended},
+                  {"started_in_recording", started_in_recording},
+                  {"started_twice", started_twice},
+                  {"team_destroyed", team_destroyed},
+                  {"recorded_anew", recorded_anew},
+                  {"null_place", null_place},
+                  {"ring_recorded_anew", ring_recorded_anew}};
 
 }  // namespace
 

@@ -85,6 +85,13 @@ def test_plans_recorded_anew_checked(node_pes):
             rf"{SITE}: right would be the same on all")
 
 
+@pytest.mark.parametrize("barrier", ["central", "dissemination", "flat"])
+def test_plans_recorded_anew_on_a_node(barrier):
+    result = execute([OSHRUN, "-n", PES, PROGRAMS / "exchanges", "ring_recorded_anew", OTHER], HEDDLE_BARRIER=barrier)
+    require(result, r"shmemx_neighbor_alltoall_nbe: PE \d starts its plan again, and PE \d starts one for the first "
+                    "time, or calls: right would be plans that all members record, and start, as often")
+
+
 START, BEGIN, END = "shmemx_request_start", "shmemx_plan_begin", "shmemx_plan_end"
 PLANS = {"freed_plan": (START, rf"plan {ADDRESS} is used in {SITE}, but has ended in {SITE}"),
          "no_plan": (START, rf"plan 0x123456789a00 is none of this PE, in {SITE}: right would be a handle of {BEGIN}"),

@@ -19,6 +19,14 @@ void end_by_bytes(const Call& call, ExchangeKind kind, const ExchangeBlock& bloc
                                                         : "the same counts and element_bytes on both");
 }
 
+void end_by_start(const CollectiveCall& coll, int member, bool again) {
+    const int mine = coll.pe(coll.rank()), other = coll.state.members.pe(member);
+    base::fatal(coll.call.function,
+                "PE %d starts its plan again, and PE %d starts one for the first time, or calls: right would be plans "
+                "that all members record, and start, as often",
+                again ? mine : other, again ? other : mine);
+}
+
 namespace internode {
 
 namespace {

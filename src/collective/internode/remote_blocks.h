@@ -36,6 +36,11 @@ struct TableEntry {
 [[noreturn]] void end_by_bytes(const Call& call, ExchangeKind kind, const ExchangeBlock& block, int pe, size_t expected,
                                size_t sent);
 
+// In place of the length of a table, in the inline data of a step in which a plan is started again.
+constexpr size_t kStartedAgain = SIZE_MAX;
+// Ends the PE: a member of this node starts a plan again, and another one does not. again: this one.
+[[noreturn]] void end_by_start(const CollectiveCall& coll, int member, bool again);
+
 // Tables of the members on this node, one with the other. visit(member, entries, count) has each of them, in pieces, in
 // the table's order. A short table is inline data of a barrier; longer ones take further barriers.
 template <class Visit>
@@ -97,12 +102,14 @@ void exchange_tables(CollectiveCall& coll, const std::vector<TableEntry>& mine, 
     memcpy(shown, &count, sizeof count);
     if (count != 0 && count <= kInlineEntries)
         memcpy(shown + kTableHeader, mine.data(), count * sizeof(TableEntry));
-    team::barrier(coll.call, state);
+    team::published_barrier(coll.call, state);
     std::vector<size_t> counts(static_cast<size_t>(state.size()));
     for (int member = 0; member < state.size(); ++member) {
         size_t& theirs = counts[static_cast<size_t>(member)];
         const char* const there = state.inline_data(member, step);
         memcpy(&theirs, there, sizeof theirs);
+        if (theirs == kStartedAgain)
+            end_by_start(coll, member, false);
         if (theirs <= kInlineEntries)
             visit(member, reinterpret_cast<const TableEntry*>(there + kTableHeader), theirs);
     }
