@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/settings.h"
+#include "context/context.h"
 #include "fabric/network.h"
 
 #include <sched.h>
@@ -164,6 +165,10 @@ void end_handle(const base::Call& call, Request* request) {
     HEDDLE_INVARIANT(request->alive.load(std::memory_order_relaxed));  // a handle ends once
     request->for_claims([&](fabric::Stream& stream, bool) { forget_claim(stream, *request); });
     request->fenced_stream_set = Request::kNone;
+    // Inlined code of threads whose operations join the request calls the library: these join another one from here on.
+    // Relaxed: the threads synchronize through the program.
+    if (request->captures.load(std::memory_order_relaxed) != 0)
+        stream_sets_epoch().fetch_add(1, std::memory_order_relaxed);
     if (Claim* claim = request->claims.exchange(nullptr, std::memory_order_acquire))  // pairs with Request::add_claim
         give_claims(claim);
     request->ended = call;
@@ -225,6 +230,19 @@ void claim_published(Request& request, fabric::Stream& stream) {
         request.add_claim(stream, stream.published(), stream.published_returns());
 }
 
+// Which puts are captured only the thread that captures knows: those that are under way, of any thread.
+void claim_captured(Request& request) {
+    // Acquire: pairs with operations::settle_captured.
+    if (request.captures.load(std::memory_order_acquire) == 0 || !fabric::network)
+        return;
+    fabric::network->for_each_stream_set([&](fabric::StreamSet& stream_set) {
+        stream_set.all_active([&](fabric::Stream& stream) {
+            request.add_claim(stream, stream.published(), stream.published_returns());
+            return true;
+        });
+    });
+}
+
 void forget_claim(const fabric::Stream& stream, const Request& request) {
     // Relaxed, and not one step: where the stream's producer claims for another request meanwhile, it claims again.
     if (is_claimed_by(stream, handle_of(&request)))
@@ -242,15 +260,7 @@ RequestWait::RequestWait(Request* request, For what)
     : request_(request), what_(what), first_turn_(request->turn.load(std::memory_order_acquire)) {
     if (what == For::kNode)
         return;
-    // Acquire: pairs with operations::settle_captured. Which puts are captured only that thread knows: those that are
-    // under way, of any thread.
-    if (request->captures.load(std::memory_order_acquire) != 0 && fabric::network)
-        fabric::network->for_each_stream_set([&](fabric::StreamSet& stream_set) {
-            stream_set.all_active([&](fabric::Stream& stream) {
-                request->add_claim(stream, stream.published(), stream.published_returns());
-                return true;
-            });
-        });
+    claim_captured(*request);
     Claim* claim = request->claims.load(std::memory_order_acquire);  // pairs with Request::add_claim
     for (; claim; claim = claim->next) {
         // Acquire: pairs with context::claim_again and context::raise; the number of returns is the position's, or a
@@ -293,6 +303,8 @@ bool RequestWait::claims_are_over() {
 }
 
 bool RequestWait::sides_are_over() {
+    if (what_ == For::kOtherNodes)
+        return true;
     for (int side : {0, 1})
         // Pairs with Request::complete.
         empty_[side] = empty_[side] || request_->sides[side].load(std::memory_order_acquire) == 0;

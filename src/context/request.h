@@ -119,6 +119,8 @@ inline bool is_claimed_by(const fabric::Stream& stream, shmemx_request_t handle)
 }
 // Adds what has been published to the stream. Any thread.
 void claim_published(Request& request, fabric::Stream& stream);
+// Ahead of all that looks at the request: adds what inlined code of other threads may have put for it.
+void claim_captured(Request& request);
 // claim, for the request that the stream claims for. returns: the last operation has one.
 inline void claim_again(fabric::Stream& stream, bool returns = true) {
     auto& known = *reinterpret_cast<Claim*>(stream.head()->claimed);
@@ -141,8 +143,9 @@ void end_handle(const base::Call& call, Request* request);
 // The state of one wait. Once is_over has returned true, all operations posted before the object was made are complete.
 class RequestWait {
   public:
-    // kSources: for operations on other nodes, until their sources may be reused. kNode: not for those at all.
-    enum class For { kAll, kSources, kNode };
+    // kSources: for operations on other nodes, until their sources may be reused. kNode: not for those at all;
+    // kOtherNodes: for those alone.
+    enum class For { kAll, kSources, kNode, kOtherNodes };
 
     explicit RequestWait(Request* request, For what = For::kAll);
     // The waiting thread asks is_over; another thread may ask has_ended for it, one at a time.

@@ -12,20 +12,31 @@
 namespace heddle::operations {
 
 constinit thread_local shmemx_request_t* capturing = nullptr;
-constinit thread_local fabric::Stream* captured_streams = nullptr;
+constinit thread_local context::Request* captured_by = nullptr;
 
 namespace {
 
-thread_local base::Call capturing_since;                         // the call of shmemx_request_begin
-constinit thread_local context::Request* captured_by = nullptr;  // where captured_streams is not null
-// By PE: those of captured_streams, which are of heddle_streams_1; null: the library looks first.
+thread_local base::Call capturing_since;  // the call of shmemx_request_begin
+// By PE: the streams to those in the list, of heddle_streams_1; null: the library looks first. The list is no part of
+// the streams, which another thread may have before this one notices that their context has been destroyed.
 constinit thread_local heddle_stream** captured_to = nullptr;
+constinit thread_local int* next_captured = nullptr;  // by PE: the next one of the list
+constinit thread_local int first_captured = -1;       // -1: none
 constinit thread_local int captured_pes = 0;
 
 void free_table() {
     free(captured_to);
+    free(next_captured);
     captured_to = nullptr;
+    next_captured = nullptr;
     captured_pes = 0;
+}
+
+// At the end of a thread, which may end between shmemx_request_begin and _end.
+void leave_table() {
+    settle_capture();
+    heddle_streams_1.n_pes = 0;  // other thread-specific destructors may still put
+    free_table();
 }
 
 // The table of this thread, empty.
@@ -34,10 +45,11 @@ heddle_stream* const* table() {
     if (captured_pes < n_pes) {
         free_table();
         captured_to = static_cast<heddle_stream**>(calloc(static_cast<size_t>(n_pes), sizeof *captured_to));
-        if (!captured_to)
+        next_captured = static_cast<int*>(calloc(static_cast<size_t>(n_pes), sizeof *next_captured));
+        if (!captured_to || !next_captured)
             base::fatal("network", "no memory for the streams of a request");
         captured_pes = n_pes;
-        os::ThreadExit<free_table>::ask();
+        os::ThreadExit<leave_table>::ask();
     }
     return captured_to;
 }
@@ -76,32 +88,36 @@ void capture_stream(const base::Call& call, shmem_ctx_t ctx, int pe) {
     // Of several rails the next message may take another one.
     if (!stream || stream->rails || captured_to[pe] || !context::is_claimed_by(*stream, *capturing))
         return;
-    if (!captured_streams) {
+    if (!captured_by) {
+        // No hold: what it was merged into waits for those. Where the object is another request by the time that this
+        // thread settles, that one has only waited for more.
         captured_by = context::find_request(call, *capturing);
         // Relaxed: who waits for what inlined code puts from here on synchronizes through the program.
         captured_by->captures.fetch_add(1, std::memory_order_relaxed);
-        captured_by->holds.fetch_add(1, std::memory_order_relaxed);
     }
     captured_to[pe] = stream->head();
-    stream->next_captured = captured_streams;
-    captured_streams = stream;
+    next_captured[pe] = first_captured;
+    first_captured = pe;
 }
 
 void settle_captured() {
     // Another thread may have waited for it, with all that was put before. What came behind joins what *capturing is
     // now.
     const bool is_same = context::is_handle_of(*captured_by, *capturing);
-    for (fabric::Stream* stream = captured_streams; stream; stream = stream->next_captured) {
-        captured_to[stream->pe()] = nullptr;
-        if (is_same)
-            context::claim_published(*captured_by, *stream);
-        else if (!stream->is_complete(stream->published()))
-            context::claim(capturing_since, capturing, *stream);
+    context::Request* joined = is_same ? captured_by : nullptr;
+    for (int pe = first_captured; pe >= 0; pe = next_captured[pe]) {
+        fabric::Stream& stream = *fabric::Stream::with(captured_to[pe]);
+        captured_to[pe] = nullptr;
+        if (!joined && stream.is_complete(stream.published()))
+            continue;
+        if (!joined && !(joined = context::request_to_post(capturing_since, capturing)))
+            base::fatal(capturing_since.function, "no memory for a request");
+        context::claim_published(*joined, stream);
     }
-    captured_streams = nullptr;
-    // Release: pairs with RequestWait::RequestWait, which then sees the claims.
+    first_captured = -1;
+    // Release: pairs with context::claim_captured, which then sees the claims.
     captured_by->captures.fetch_sub(1, std::memory_order_release);
-    captured_by->release();
+    captured_by = nullptr;
 }
 
 heddle_stream* const* captured_or(heddle_stream* const* to) {

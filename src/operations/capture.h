@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/call.h"
-#include "fabric/endpoint/stream.h"
+#include "context/request.h"
 
 #include <heddle/request.h>
 
@@ -22,10 +22,10 @@ void capture_stream(const base::Call& call, shmem_ctx_t ctx, int pe);
 
 // What inlined code has put joins the request, and the library sees the next put to each PE: ahead of all that looks at
 // requests, and of a change of heddle_streams_1.
-extern constinit thread_local fabric::Stream* captured_streams __attribute__((tls_model("initial-exec")));
+extern constinit thread_local context::Request* captured_by __attribute__((tls_model("initial-exec")));
 void settle_captured();
 inline void settle_capture() {
-    if (__builtin_expect(captured_streams != nullptr, 0))
+    if (__builtin_expect(captured_by != nullptr, 0))  // there are puts of inlined code
         settle_captured();
 }
 // What inlined code has for non-blocking puts, where it has `to` for others (heddle_streams::nbi_to).

@@ -12,13 +12,11 @@ using context::Request;
 using fabric::Stream;
 
 void await_claims(const base::Call& call, Request& request) {
-    request.for_claims([](Stream& stream, bool is_complete) {
-        if (!is_complete)
-            stream.flush();
-    });
     base::counters->request_fence_waits.add_cheaply();
-    progress::wait_for_stores(call.function, &request, [&] { return request.claims_are_complete(); });
-    request.fenced_stream_set = Request::kNone;
+    context::RequestWait wait(&request, context::RequestWait::For::kOtherNodes);  // not for what is posted meanwhile
+    progress::wait_for_stores(call.function, &request, [&] { return wait.is_over(); });
+    if (!request.shared)  // whose threads may be here at once, and have nothing marked
+        request.fenced_stream_set = Request::kNone;
 }
 
 // The stream set that all which is under way is in, if it is one of this thread's; kNone: nothing is under way.
@@ -39,6 +37,7 @@ int64_t find_stream_set(const Request& request, bool* is_kept) {
 }  // namespace
 
 void remote_request_fence(const base::Call& call, Request& request) {
+    context::claim_captured(request);
     bool is_kept;
     const int64_t kept = find_stream_set(request, &is_kept);
     if (kept == Request::kNone)

@@ -193,6 +193,7 @@ void merge_requests(const Call& call, shmemx_request_t* req, size_t count, shmem
         requests[i] = SHMEMX_REQUEST_NULL;
         if (!part)
             continue;
+        context::claim_captured(*part);
         if (Request* whole = part->is_quiet() ? nullptr : context::request_to_post(call, req)) {
             context::move_claims(part, whole);
             part->parent_side = whole->post();

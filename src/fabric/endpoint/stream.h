@@ -124,7 +124,6 @@ class alignas(128) Stream {
     // other memory.
     bool give_back();
     Stream* next_with_ring = nullptr;  // RingQuota's: another one of the stream set
-    Stream* next_captured = nullptr;   // in the producer's list (operations/capture.h)
 
     uint64_t position() const { return ring_.position(); }
     uint64_t returns() const { return returns_.head(); }
