@@ -1,8 +1,8 @@
 /* The structures that inlined code reads: all that a program compiled against Heddle knows of the library's inside.
  *
- * Contract. The layout is pinned by tests/abi and versioned by the symbol name heddle_abi_1. A library that changes the
- * layout exports heddle_abi_2; a program compiled for another layout fails to link or load instead of misreading memory
- * (docs/decisions/0006).
+ * Contract. The layout is pinned by tests/abi and versioned by the symbol names heddle_abi_1 and heddle_streams_2. A
+ * library that changes the layout exports the next number; a program compiled for another layout fails to link or load
+ * instead of misreading memory (docs/decisions/0006).
  *
  * Invariants, at any time:
  *   heap_base, data_base   where this PE's symmetric heap and its executable's static data begin. Before init: a value
@@ -163,7 +163,7 @@ extern HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1;
 #endif
 
 /* Written by the library alone. Initial-exec: no call finds it, in a program's own shared libraries either. */
-extern __thread struct heddle_streams heddle_streams_1 __attribute__((__tls_model__("initial-exec")));
+extern __thread struct heddle_streams heddle_streams_2 __attribute__((__tls_model__("initial-exec")));
 extern HEDDLE_PE_LOCAL uint64_t heddle_streams_epoch_1;
 
 #define SHMEM_CTX_DEFAULT (&heddle_abi_1.default_ctx)

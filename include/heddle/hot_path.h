@@ -198,13 +198,13 @@ HEDDLE_LOCAL struct heddle_stream* heddle_put_far(shmem_ctx_t ctx, const void* d
     uint64_t at, bits = 0;
     heddle_u64* record;
     __asm__("" : "+r"(pe));
-    offset -= heddle_streams_1.heap_base;
+    offset -= heddle_streams_2.heap_base;
     /* Relaxed: who fences or destroys a context tells other threads of it by the program's own synchronization. */
-    if (heddle_streams_1.ctx != ctx || (unsigned)pe >= heddle_streams_1.n_pes ||
-        offset >= heddle_streams_1.heap_words ||
-        heddle_streams_1.epoch != __atomic_load_n(&heddle_streams_epoch_1, __ATOMIC_RELAXED))
+    if (heddle_streams_2.ctx != ctx || (unsigned)pe >= heddle_streams_2.n_pes ||
+        offset >= heddle_streams_2.heap_words ||
+        heddle_streams_2.epoch != __atomic_load_n(&heddle_streams_epoch_1, __ATOMIC_RELAXED))
         return NULL;
-    stream = __atomic_load_n((is_nbi ? heddle_streams_1.nbi_to : heddle_streams_1.to) + pe, __ATOMIC_RELAXED);
+    stream = __atomic_load_n((is_nbi ? heddle_streams_2.nbi_to : heddle_streams_2.to) + pe, __ATOMIC_RELAXED);
     if (stream == NULL)
         return NULL;
     if (req != NULL && __atomic_load_n(&stream->request, __ATOMIC_RELAXED) != *req)

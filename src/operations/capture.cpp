@@ -17,7 +17,7 @@ constinit thread_local context::Request* captured_by = nullptr;
 namespace {
 
 thread_local base::Call capturing_since;  // the call of shmemx_request_begin
-// By PE: the streams to those in the list, of heddle_streams_1; null: the library looks first. The list is no part of
+// By PE: the streams to those in the list, of heddle_streams_2; null: the library looks first. The list is no part of
 // the streams, which another thread may have before this one notices that their context has been destroyed.
 constinit thread_local heddle_stream** captured_to = nullptr;
 constinit thread_local int* next_captured = nullptr;  // by PE: the next one of the list
@@ -35,7 +35,7 @@ void free_table() {
 // At the end of a thread, which may end between shmemx_request_begin and _end.
 void leave_table() {
     settle_capture();
-    heddle_streams_1.n_pes = 0;  // other thread-specific destructors may still put
+    heddle_streams_2.n_pes = 0;  // other thread-specific destructors may still put
     free_table();
 }
 
@@ -66,7 +66,7 @@ void begin_capture(const base::Call& call, shmemx_request_t* req) {
     capturing = req;
     capturing_since = call;
     if (fabric::network)
-        heddle_streams_1.nbi_to = table();
+        heddle_streams_2.nbi_to = table();
 }
 
 void end_capture(const base::Call& call, shmemx_request_t* req) {
@@ -80,11 +80,11 @@ void end_capture(const base::Call& call, shmemx_request_t* req) {
                     base::describe(capturing_since).data());
     settle_capture();
     capturing = nullptr;
-    heddle_streams_1.nbi_to = heddle_streams_1.to;
+    heddle_streams_2.nbi_to = heddle_streams_2.to;
 }
 
 void capture_stream(const base::Call& call, shmem_ctx_t ctx, int pe) {
-    fabric::Stream* const stream = stream_at_once(heddle_streams_1, ctx, pe);
+    fabric::Stream* const stream = stream_at_once(heddle_streams_2, ctx, pe);
     // Of several rails the next message may take another one.
     if (!stream || stream->rails || captured_to[pe] || !context::is_claimed_by(*stream, *capturing))
         return;

@@ -21,7 +21,7 @@ void end_capture(const base::Call& call, shmemx_request_t* req);
 void capture_stream(const base::Call& call, shmem_ctx_t ctx, int pe);
 
 // What inlined code has put joins the request, and the library sees the next put to each PE: ahead of all that looks at
-// requests, and of a change of heddle_streams_1.
+// requests, and of a change of heddle_streams_2.
 extern constinit thread_local context::Request* captured_by __attribute__((tls_model("initial-exec")));
 void settle_captured();
 inline void settle_capture() {

@@ -17,7 +17,7 @@
 #include <heddle/request.h>
 #include <algorithm>
 
-alignas(64) __thread heddle_streams heddle_streams_1 = {};  // in one cache line
+alignas(64) __thread heddle_streams heddle_streams_2 = {};  // in one cache line
 
 namespace heddle::operations {
 
@@ -86,14 +86,14 @@ void mark_fence(Context& context, StreamSet& mine) {
         mine.fences_seen = fences + 1;
     // Release: pairs with operations::find_stream_set.
     const uint64_t epoch = context::stream_sets_epoch().fetch_add(1, std::memory_order_release);
-    if (heddle_streams_1.epoch == epoch)
-        heddle_streams_1.epoch = epoch + 1;
+    if (heddle_streams_2.epoch == epoch)
+        heddle_streams_2.epoch = epoch + 1;
 }
 
 // At the end of a thread: the next ones have its stream sets. What it still sends behind this finds one anew.
 void leave_stream_sets() {
     settle_capture();
-    heddle_streams_1 = {};
+    heddle_streams_2 = {};
     last_stream_set = {};
     earlier_stream_set = {};
     if (fabric::network)
@@ -128,10 +128,10 @@ StreamSet& find_stream_set(const char* function, Context& context) {
     };
     const memory::SymmetricRegion &heap = memory::symmetric->heap, &data = memory::symmetric->data;
     if (last_stream_set.context != &context)
-        earlier_stream_set = {heddle_streams_1, last_stream_set.context, last_stream_set.stream_set};
+        earlier_stream_set = {heddle_streams_2, last_stream_set.context, last_stream_set.stream_set};
     heddle_stream* const* const to = fabric::heads_of(stream_set->streams);
     const unsigned n_pes = as_world ? static_cast<unsigned>(members.size) : 0;
-    heddle_streams_1 = {.ctx = context::handle_of(context),
+    heddle_streams_2 = {.ctx = context::handle_of(context),
                         .epoch = epoch,
                         .n_pes = n_pes,
                         .to = to,
@@ -144,7 +144,7 @@ StreamSet& find_stream_set(const char* function, Context& context) {
 
 inline StreamSet& stream_set_of(const char* function, Context& context) {
     const uint64_t epoch = context::stream_sets_epoch().load(std::memory_order_relaxed);
-    if (__builtin_expect(last_stream_set.context == &context && heddle_streams_1.epoch == epoch, 1))
+    if (__builtin_expect(last_stream_set.context == &context && heddle_streams_2.epoch == epoch, 1))
         return *last_stream_set.stream_set;
     if (earlier_stream_set.context == &context && earlier_stream_set.streams.epoch == epoch)
         return *earlier_stream_set.stream_set;
@@ -231,7 +231,7 @@ void wait_for_returns(const IssueParams& issue, int pe) {
 
 void flush_before_wait() {
     const uint64_t epoch = context::stream_sets_epoch().load(std::memory_order_relaxed);
-    if (last_stream_set.stream_set && heddle_streams_1.epoch == epoch)
+    if (last_stream_set.stream_set && heddle_streams_2.epoch == epoch)
         last_stream_set.stream_set->begin_wait();
     if (earlier_stream_set.stream_set && earlier_stream_set.streams.epoch == epoch)
         earlier_stream_set.stream_set->begin_wait();

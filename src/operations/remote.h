@@ -13,7 +13,7 @@
 
 namespace heddle::operations {
 
-// The stream set that this thread has used last, beside what inlined code knows of it (heddle_streams_1, whose epoch
+// The stream set that this thread has used last, beside what inlined code knows of it (heddle_streams_2, whose epoch
 // this has; its PE numbers are those of the world, or there are none), and what the common case needs to know.
 struct LastStreamSet {
     const context::Context* context = nullptr;
@@ -25,7 +25,7 @@ extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_m
 // The one before: two contexts that a thread uses in turns stay cached, whichever of them is in last_stream_set. One
 // and no more, because a library that is loaded by dlopen has some hundred bytes for such variables.
 struct CachedStreamSet {
-    heddle_streams streams = {};  // as heddle_streams_1 was
+    heddle_streams streams = {};  // as heddle_streams_2 was
     const context::Context* context = nullptr;
     fabric::StreamSet* stream_set = nullptr;
 };
@@ -70,8 +70,8 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
     return nullptr;
 }
 [[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, uint64_t bits, int pe) {
-    const bool is_last = __builtin_expect(heddle_streams_1.ctx == ctx, 1);
-    return put_word_at_once(is_last ? heddle_streams_1 : earlier_stream_set.streams, ctx, dest, bits, pe);
+    const bool is_last = __builtin_expect(heddle_streams_2.ctx == ctx, 1);
+    return put_word_at_once(is_last ? heddle_streams_2 : earlier_stream_set.streams, ctx, dest, bits, pe);
 }
 // Whether a put is of one word, and that word.
 [[gnu::always_inline]] inline bool is_word(const void* source, size_t nelems, size_t element_bytes, uint64_t* bits) {
@@ -88,7 +88,7 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
 
 // The stream to pe in the common case, of either cached context; or null.
 inline fabric::Stream* stream_at_once(shmem_ctx_t ctx, int pe) {
-    fabric::Stream* const stream = stream_at_once(heddle_streams_1, ctx, pe);
+    fabric::Stream* const stream = stream_at_once(heddle_streams_2, ctx, pe);
     return stream ? stream : stream_at_once(earlier_stream_set.streams, ctx, pe);
 }
 

@@ -4,7 +4,7 @@
     exported_names.py LIBRARY ROOT [--sanitized]    exit 0: alike; 1: not, with the differences
 
 Exported: every name of api/generate.py --list openshmem and shmemx, its twin (p before the name) at the same address,
-heddle_abi_1, heddle_streams_1 and its epoch, the two predefined teams and the heddle_slow_* of the inlined functions;
+heddle_abi_1, heddle_streams_2 and its epoch, the two predefined teams and the heddle_slow_* of the inlined functions;
 nothing else. Needed: libc and the loader (anything, when a sanitizer is linked in).
 """
 
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 SLOW = "put get p g amo put_nbi get_nbi amo_nbi put_nbe get_nbe amo_nbe join published watched access"
-OWN = {"heddle_abi_1", "heddle_streams_1", "heddle_streams_epoch_1", "heddle_team_world", "heddle_team_shared",
+OWN = {"heddle_abi_1", "heddle_streams_2", "heddle_streams_epoch_1", "heddle_team_world", "heddle_team_shared",
        *(f"heddle_slow_{name}" for name in SLOW.split())}
 # Names without the prefix, from before there was a specification.
 OLD = {"start_pes", "_my_pe", "_num_pes", "shmalloc", "shfree", "shrealloc", "shmemalign"}

@@ -1,5 +1,5 @@
 /* Compiles only while the layout that programs were compiled against is unchanged. A change here is a change of the
- * symbol's name: heddle_abi_2. Values that are in the binary interface are pinned with it. */
+ * symbol's name: heddle_abi_2, heddle_streams_3. Values that are in the binary interface are pinned with it. */
 #include <shmem.h>
 
 #define PIN(what, value) _Static_assert((what) == (value), #what " is not " #value)

@@ -286,7 +286,7 @@ TEST_F(HotPathModel, EveryStateEveryPeOfALargeJob) {
 class FarPuts : public HotPathModel {
   protected:
     void TearDown() override {
-        heddle_streams_1 = {};
+        heddle_streams_2 = {};
         HotPathModel::TearDown();
     }
     // Whether the put became a record, which must be right then; nothing else may have happened.
@@ -331,7 +331,7 @@ TEST_F(FarPuts, GoToTheRightPlaceOrToTheLibrary) {
                 continue;
             const size_t words = heap < 8 ? 0 : heap - 7;
             const uintptr_t base = scene.heap_of(scene.own);
-            heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, to_, base, words, to_};
+            heddle_streams_2 = {&ctx_, heddle_streams_epoch_1, 4, to_, base, words, to_};
             for (const uintptr_t address : addresses(scene))
                 for (const int pe : {INT_MIN, -1, 0, 1, 2, 3, 4, INT_MAX}) {
                     const bool right = (pe == 1 || pe == 2) && address - base < words;
@@ -349,24 +349,24 @@ TEST_F(FarPuts, AreLeftToTheLibraryWhereItMustLook) {
         return is_put(ctx, base + 8, 8, 1, is_nbi, base);
     };
     EXPECT_FALSE(is_put_by(&ctx_, false)) << "by a thread that has put nothing";
-    heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, to_, base, 4096, to_};
+    heddle_streams_2 = {&ctx_, heddle_streams_epoch_1, 4, to_, base, 4096, to_};
     EXPECT_TRUE(is_put_by(&ctx_, false) && is_put_by(&ctx_, true));
     EXPECT_FALSE(is_put_by(&other_, false)) << "another context than the last";
     EXPECT_FALSE(is_put_by(nullptr, false)) << "SHMEM_CTX_INVALID";
     room_ = 16;
     EXPECT_FALSE(is_put_by(&ctx_, false)) << "the record fills the message";
     room_ = 17;
-    heddle_streams_1.nbi_to = none_;
+    heddle_streams_2.nbi_to = none_;
     EXPECT_TRUE(is_put_by(&ctx_, false));
     EXPECT_FALSE(is_put_by(&ctx_, true)) << "between shmemx_request_begin and _end";
-    heddle_streams_1.nbi_to = to_;
+    heddle_streams_2.nbi_to = to_;
     ++heddle_streams_epoch_1;
     EXPECT_FALSE(is_put_by(&ctx_, false)) << "streams have changed hands, or another thread has fenced";
 }
 
 TEST_F(FarPuts, JoinARequestThatTheStreamKnows) {
     const uintptr_t base = 0x7f0000000000;
-    heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, to_, base, 4096, none_};
+    heddle_streams_2 = {&ctx_, heddle_streams_epoch_1, 4, to_, base, 4096, none_};
     auto* const known = reinterpret_cast<heddle_request*>(0x5581);
     heddle_request* req = known;
     const auto is_put_under = [&](heddle_request* handle) {
