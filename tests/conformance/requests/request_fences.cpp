@@ -13,7 +13,7 @@ using namespace conformance;
 
 namespace {
 
-constexpr size_t kSlots = 64;          // rounds whose data is there at once
+constexpr size_t kSlots = 64;          // rounds whose data is there at once; those before have been looked at
 constexpr size_t kRun = 3;             // words of a short put that inlined code leaves to the library
 constexpr size_t kLargeWords = 12500;  // 100 KB: large data
 constexpr uint64_t kMostPosted = 500;  // rounds before the request is waited for
@@ -25,7 +25,8 @@ struct Target {
     uint64_t words[kSlots];
     uint64_t runs[kSlots][kRun];
     uint64_t large[kLargeWords];
-    uint64_t flag;  // the rounds that are fenced
+    uint64_t flag;    // the rounds that are fenced
+    uint64_t looked;  // of the PE that puts: the rounds that the next one has looked at
 };
 Target* target;
 int next, previous;
@@ -40,7 +41,7 @@ Form form_of(uint64_t round, int sender) {
 // --- Of this PE's threads, which take turns by the lock.
 
 std::mutex turn;
-uint64_t round_number, posted, told;
+uint64_t round_number, posted, told, last_large;
 shmemx_request_t request = SHMEMX_REQUEST_NULL;
 shmem_ctx_t serialized, unrestricted;
 uint64_t sources[kMostPosted][kRun], flags[kMostPosted], fetched[kMostPosted];
@@ -84,6 +85,8 @@ class Worker {
             finish_request();
         ++round_number;
         const Form form = form_of(round_number, pe);
+        if (round_number > kSlots)
+            shmem_uint64_wait_until(&target->looked, SHMEM_CMP_GE, round_number - kSlots);
         const shmem_ctx_t ctx = any_context();
         uint64_t* const source = sources[posted];
         std::fill_n(source, kRun, round_number);
@@ -111,6 +114,8 @@ class Worker {
                 shmemx_request_end(&request);
                 break;
             case kLarge:
+                shmem_uint64_wait_until(&target->looked, SHMEM_CMP_GE, last_large);
+                last_large = round_number;
                 shmemx_request_wait_local(&request);
                 std::fill(large.begin(), large.end(), round_number);
                 shmemx_ctx_uint64_put_nbe(ctx, &target->large[1], large.data() + 1, kLargeWords - 1, next, &request);
@@ -162,13 +167,13 @@ void check_round(uint64_t round) {
     switch (form_of(round, previous)) {
         case kCapturedShort:
         case kShort:
-            for (size_t i = 0; i < kRun; ++i) CHECK(load(&run[i]) >= round);
+            for (size_t i = 0; i < kRun; ++i) CHECK(load(&run[i]) == round);
             break;
         case kLarge:
-            for (size_t i = 1; i < kLargeWords; ++i) CHECK(load(&target->large[i]) >= round);
+            for (size_t i = 1; i < kLargeWords; ++i) CHECK(load(&target->large[i]) == round);
             break;
         default:
-            CHECK(load(&target->words[round % kSlots]) >= round);
+            CHECK(load(&target->words[round % kSlots]) == round);
     }
 }
 
@@ -177,10 +182,10 @@ void look() {
     for (uint64_t seen = 0; seen < n_rounds;) {
         shmem_uint64_wait_until(&target->flag, SHMEM_CMP_GT, seen);
         const uint64_t flag = shmem_uint64_atomic_fetch(&target->flag, pe);  // what precedes it is seen
-        const uint64_t first = flag < kSlots ? 1 : flag - kSlots + 1;
-        for (uint64_t round = std::max(first, seen + 1); round <= flag; ++round) check_round(round);
         CHECK(flag > seen);
+        for (uint64_t round = seen + 1; round <= flag; ++round) check_round(round);
         seen = flag;
+        shmem_uint64_p(&target->looked, seen, previous);
     }
 }
 
