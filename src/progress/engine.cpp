@@ -282,7 +282,9 @@ void Engine::run() {
         // Behind the counts: what is set after this look advances one of them, and the thread looks again.
         avoid_cpu(caller_cpu_.load(std::memory_order_relaxed));
         lower_priority();
-        if (help([](const Owners&) { return true; }) || drive())
+        // In turns: sends that are left to this thread do not wait for a large copy to end.
+        const bool driven = drive();
+        if (help([](const Owners&) { return true; }) || driven)
             continue;
         if (stopping_.load(std::memory_order_acquire)) {  // pairs with Engine::stop
             count(false);

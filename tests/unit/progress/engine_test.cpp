@@ -156,6 +156,30 @@ TEST(EngineWaits, AMessageWakesWhomItConcerns) {
     }
 }
 
+// What is left to the background thread does not wait until that has ended a large copy.
+TEST(EngineWaits, ACollectiveIsBegunBetweenTheSlicesOfACopy) {
+    LonePe pe;
+    pe.run([&] {
+        struct Copy {
+            std::atomic<bool>*posted, *begun;
+            std::atomic<int>* ahead;  // slices behind the first that were done before the collective was begun
+        };
+        std::atomic<bool> posted{false}, begun{false};
+        std::atomic<int> ahead{0};
+        const auto slice = [](const void* payload, uint32_t number) {
+            const auto& copy = *static_cast<const Copy*>(payload);
+            while (!copy.posted->load(std::memory_order_acquire)) std::this_thread::yield();
+            if (number > 0 && !copy.begun->load(std::memory_order_acquire))
+                copy.ahead->fetch_add(1, std::memory_order_relaxed);
+        };
+        ASSERT_TRUE(pe.engine.submit({}, 4, slice, [](const void*) {}, Copy{&posted, &begun, &ahead}));
+        ASSERT_TRUE(pe.make_sequence().post([&] { begun.store(true, std::memory_order_release); }, nullptr, true));
+        posted.store(true, std::memory_order_release);
+        EXPECT_TRUE(becomes([&] { return pe.engine.outstanding() == 0; }));  // this thread helps with nothing
+        EXPECT_EQ(ahead, 0);
+    });
+}
+
 // While one thread sleeps, another posts what only the sleeper carries on.
 TEST(EngineWaits, ASleeperCarriesOnWhatIsPostedMeanwhile) {
     LonePe pe;
