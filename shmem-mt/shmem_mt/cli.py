@@ -13,7 +13,9 @@ from shmem_mt import __version__
 from shmem_mt.catalogue import catalogue
 from shmem_mt.errors import Ended, MeasuredOtherwiseError, UserError
 from shmem_mt.targets import fabrics
+from shmem_mt.targets.launch_template import LaunchTemplate
 from shmem_mt.targets.machine import OTHERS
+from shmem_mt.targets.places import MOST_HOSTS
 
 MAX_PES = 4096
 MAX_RAILS = 8
@@ -80,6 +82,14 @@ def _add_run(commands):
         "--oshcc", action="append", metavar="PATH", help="compiler wrapper; repeat with --oshrun and --label"
     )
     run.add_argument("--oshrun", action="append", metavar="COMMAND", help="launcher, with arguments if need be")
+    run.add_argument(
+        "--launch",
+        action="append",
+        dest="oshrun",
+        type=LaunchTemplate,
+        metavar="TEMPLATE",
+        help="in place of --oshrun: any launcher's command, such as 'srun -N{nodes} -n{pes} -c{threads} {program}'",
+    )
     run.add_argument("--label", action="append", metavar="NAME", help="what to call this implementation")
     run.add_argument(
         "--mpicc", metavar="PATH", help="MPI beside collectives and ordering (default: mpicc on PATH, if any)"
@@ -89,7 +99,15 @@ def _add_run(commands):
         "--fabric",
         action="append",
         metavar="NAME",
-        help="what carries the data: on-node (default), tcp, namespaces, ucx:TRANSPORTS (see list); may be repeated",
+        help="what carries the data: on-node (default), tcp, namespaces, ucx:TRANSPORTS, hosts (default where there "
+        "are several: see list); may be repeated",
+    )
+    run.add_argument(
+        "--hosts", metavar="A:N,B:N", help="put up to N PEs on each of these hosts (default: those of an allocation)"
+    )
+    run.add_argument("--hostfile", metavar="FILE", help="the same, a host in each line (a, a:4 or a slots=4)")
+    run.add_argument(
+        "--nodes", type=_up_to(MOST_HOSTS), metavar="N", help="how many hosts the launcher of --launch chooses"
     )
     run.add_argument(
         "--link-rate",

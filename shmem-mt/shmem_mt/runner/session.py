@@ -18,6 +18,7 @@ from shmem_mt.runner.process import last_lines, run_program
 from shmem_mt.runner.progress_display import Display
 from shmem_mt.runner.results import MACHINE, RunFolder, load_machine, unlike, why_invalid
 from shmem_mt.targets import build, fabrics, hosts, machine, mpi, openshmem
+from shmem_mt.targets import places as places_of
 
 MOST_FAILURES = 2  # a program start that failed this often is not tried again
 LIBRARY = ("version", "compiler", "digest")  # what is told of an implementation that figures of one label share
@@ -33,7 +34,9 @@ def run(options):
     catalogue.check_computations(options.computation)
     study = not options.fabric and all(benchmark.is_study for benchmark in benchmarks)
     names = [fabrics.for_studies().name] if study else options.fabric
-    wanted = fabrics.parse(names, options.link_rate, options.rails)
+    places = places_of.chosen(options.hosts, options.hostfile, options.nodes)
+    several = places is not None and len(places.all) > 1
+    wanted = fabrics.parse(None if study and several else names, options.link_rate, options.rails, places)
     found = openshmem.resolve(options.oshcc, options.oshrun, options.label)
     extra: tuple[str, ...] = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
     extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
@@ -48,12 +51,15 @@ def run(options):
     catalogue.check_pes(benchmarks, choices.pes)
     facts = machine.facts()
     with contextlib.ExitStack() as stack:
-        hosts_of, skips = _open(wanted, stack)
+        hosts_of, skips = _open(wanted, places, stack)
         starts = [
             start
             for fabric in hosts_of
             for start in plan.starts_over(fabric, options.profile, benchmarks, choices, facts["cores"])
         ]
+        starts, too_large = _fitting(starts, hosts_of)
+        skips += too_large
+        _check_templates(found, hosts_of)
         if not any(i.measures(start) for i in found for start in starts):
             raise UserError("; ".join(skips + _unable(found, hosts_of)) or "nothing to measure with these options")
         reference, missing = None, None
@@ -78,9 +84,31 @@ def _tell_builds(found, directory):
             implementation.digest = build.library_digest(implementation, os.path.join(scratch, "library"))
 
 
-def _open(wanted, stack):
-    """({fabric: its hosts, None where they are the machine itself}, why others are skipped). The hosts live as long as
-    the stack."""
+def _fitting(starts, hosts_of):
+    """(those whose PEs have room on the hosts, why the others are skipped)."""
+    room = {fabric: there.slots for fabric, there in hosts_of.items() if isinstance(there, places_of.Places)}
+    large = [start for start in starts if start.pes > room.get(start.fabric, start.pes)]
+    told = dict.fromkeys(
+        _skipped(start.fabric, f"for {start.pes} PEs: its hosts have room for {room[start.fabric]}") for start in large
+    )
+    return [start for start in starts if start not in large], list(told)
+
+
+def _check_templates(found, hosts_of):
+    """Raises UserError where a launch template has a placeholder that nothing is known for."""
+    for implementation in found:
+        for there in hosts_of.values() if implementation.template else ():
+            if lacking := implementation.template.lacks(there):
+                raise UserError(f"--launch {implementation.template.text!r}: {lacking}")
+    for there in hosts_of.values():
+        unnamed = isinstance(there, places_of.Places) and len(there.all) > 1 and not there.are_named
+        if unnamed and not all(i.template for i in found):
+            raise UserError("--nodes is for launchers of --launch alone; name the hosts by --hosts or --hostfile")
+
+
+def _open(wanted, places, stack):
+    """({fabric: its hosts}, why others are skipped). The hosts of one within the machine are the first of `places`, or
+    None, the machine itself. Hosts that are made live as long as the stack."""
     found, skips = {}, []
     for fabric in wanted:
         lacking = fabric.missing()
@@ -88,8 +116,8 @@ def _open(wanted, stack):
             skips.append(_skipped(fabric, f"it needs {lacking}"))
             continue
         try:
-            alone = contextlib.nullcontext()
-            made = hosts.made(fabric.hosts, fabric.link_rate, fabric.rails or 1) if fabric.hosts > 1 else alone
+            there = contextlib.nullcontext(places if fabric.is_given or places is None else places.first())
+            made = hosts.made(fabric.hosts, fabric.link_rate, fabric.rails or 1) if fabric.hosts > 1 else there
             found[fabric] = stack.enter_context(made)
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             words = getattr(error, "stderr", None) or str(error)
@@ -161,6 +189,7 @@ class Session:
             "fabrics": ", ".join(
                 " ".join(filter(None, (f.name, f.link_rate, f.rails and f"rails {f.rails}"))) for f in self.hosts_of
             ),
+            **({"hosts": str(self.hosts_of[fabrics.HOSTS])} if fabrics.HOSTS in self.hosts_of else {}),
             "rounds": self.rounds,
             "seed": self.seed,
             "samples_per_round": self.profile.samples,

@@ -85,6 +85,13 @@ def library_digest(implementation, binary):
     return made.hexdigest()
 
 
+def vendor(oshcc):
+    """What the library's headers say of their vendor (SHMEM_VENDOR_STRING); empty where they say nothing."""
+    said = _output([oshcc, "-x", "c++", "-E", "-dM", sources.probe("library")])
+    match = re.search(r'^#define SHMEM_VENDOR_STRING "(.*)"$', said, re.MULTILINE)
+    return match[1] if match else ""
+
+
 def _output(command):
     """What it prints; nothing where it cannot be run."""
     try:

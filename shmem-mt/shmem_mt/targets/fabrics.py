@@ -17,10 +17,16 @@ class Fabric:
     hosts: int = 1
     link_rate: str = ""  # of each host's links, as tc reads it, or of each link with commas; empty: as the machine can
     rails: int = 0  # links of each host, all of them used at once; 0: one, and nobody is told
+    is_given: bool = False  # whatever joins hosts that are there (places.py)
 
     @property
     def is_network(self):
-        return bool(self.transports)
+        return bool(self.transports) or self.is_given
+
+    @property
+    def nodes_are_pretended(self):
+        """Whether PEs on one host are told to take each other for PEs of other hosts."""
+        return self.is_network and not self.is_given and self.hosts == 1
 
     def missing(self):
         """What this machine lacks for it, as words; empty when nothing."""
@@ -34,7 +40,8 @@ TCP = Fabric("tcp", "TCP within the machine: each PE is a node of its own", "tcp
 NAMESPACES = Fabric(
     "namespaces", "TCP between two hosts made of namespaces (root, mpirun); half of the PEs on each", "tcp", hosts=2
 )
-NAMED = (ON_NODE, TCP, NAMESPACES)
+HOSTS = Fabric("hosts", "what joins the hosts of --hosts, --hostfile, --nodes or an allocation", is_given=True)
+NAMED = (ON_NODE, TCP, NAMESPACES, HOSTS)
 SIMULATED = Fabric("simulated", "a network that shmem-mt simulate computes")  # of results only: nothing runs on it
 UCX = "ucx:"  # and the names of transports
 
@@ -44,16 +51,20 @@ def for_studies():
     return TCP if NAMESPACES.missing() else NAMESPACES
 
 
-def parse(texts, link_rate=None, rails=None):
-    """The fabrics of these names, each once; on-node without any. Those with hosts get links of that rate and, once for
+def parse(texts, link_rate=None, rails=None, places=None):
+    """The fabrics of these names, each once; without any that between the hosts of `places`, or on-node where these are
+    no several. Those with hosts get links of that rate and, once for
     each of `rails`, that number of them. Raises UserError for a name that is none, for rates or rails without hosts,
     and for rates that do not fit the rails."""
-    texts = texts or [ON_NODE.name]
+    several = places is not None and len(places.all) > 1
+    texts = texts or [HOSTS.name if several else ON_NODE.name]
     for text in texts:
         if not named(text) or text == SIMULATED.name:
             known = ", ".join(fabric.name for fabric in NAMED)
             raise UserError(f"no fabric is called {text}; there are {known}, and {UCX}NAMES with names as in UCX_TLS")
     found = [named(text) for text in dict.fromkeys(texts)]
+    if HOSTS in found and places is None:
+        raise UserError("--fabric hosts: no hosts are known; right would be --hosts, --hostfile or an allocation")
     asked = f"--link-rate {link_rate}" if link_rate else f"--rails {','.join(map(str, rails))}" if rails else ""
     if asked and not any(fabric.hosts > 1 for fabric in found):
         raise UserError(f"{asked}: no fabric here has links; give --fabric {NAMESPACES.name}, too")

@@ -1,12 +1,13 @@
 """What the suite knows of each library: how its launcher places PEs, is told of a fabric, and is told how to wait. A
-library that is none of those here runs on the node as its launcher does by itself."""
+library that is none of those here runs on the node as its launcher does by itself, or as a launch template says."""
 
 import os
 import shlex
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shmem_mt.targets import fabrics, machine
+from shmem_mt.targets.places import Places
 
 # How PEs wait (params.setting of the benchmark wait): what the environment tells Heddle. Others wait as they do.
 SETTINGS = {
@@ -37,11 +38,14 @@ class Implementation:
     features: dict = field(default_factory=dict)
     binaries: dict = field(default_factory=dict)
     digest: str = ""  # of its headers and libraries (build.py); empty: not yet known
+    template: Any = None  # the launch template (launch_template.py) that oshrun stands for, if it is one
 
     name: ClassVar[str] = ""  # the label that it has by itself; empty: that of its compiler wrapper
     coalesces: ClassVar[bool] = False  # can be told to gather small messages for a network, or not to
     has_settings: ClassVar[bool] = False  # can be told what SETTINGS, ORDERS and CHANNELS say
     exit_status_counts: ClassVar[bool] = True  # False: a launcher that fails behind a program that is done
+
+    vendor: ClassVar[str] = "?"  # a part of what its headers say of their vendor, and no others do
 
     @classmethod
     def launches(cls, version):
@@ -52,6 +56,14 @@ class Implementation:
         """Why it cannot be measured over that fabric; empty when it can."""
         if fabric.rails > 1:
             return "SHMEM-MT knows only how to tell Heddle to use several rails"
+        if self.template and fabric.hosts > 1:
+            return "a launch template reaches no hosts made of namespaces"
+        return self.cannot_be_told(fabric)
+
+    def cannot_be_told(self, fabric):
+        """Why it cannot be told to use that fabric; empty when it can, or need not."""
+        if fabric.is_given:
+            return "" if self.template else "SHMEM-MT does not know how its launcher is told of hosts; give --launch"
         return "SHMEM-MT knows only how to tell Heddle and Open MPI what to use" if fabric.is_network else ""
 
     def placement_flags(self, pes, threads, hosts):
@@ -60,12 +72,20 @@ class Implementation:
         too few."""
         return []
 
-    def fabric_flags(self, fabric, coalescing, pes, hosts):
-        """What makes all data of the PEs go over that network."""
+    def host_flags(self, hosts, pes):
+        """How the launcher is told to put so many PEs on these hosts."""
         return []
 
-    def setting_flags(self, setting):
-        """How it is told to wait or to keep order."""
+    def fabric_settings(self, fabric, coalescing):
+        """Variables that make all data of the PEs go over that network."""
+        return {}
+
+    def settings(self, setting):
+        """Variables that tell it how to wait or to keep order."""
+        return {}
+
+    def setting_flags(self, variables):
+        """How the launcher is told to give PEs these variables."""
         return []
 
     def offers(self, program):
@@ -81,27 +101,33 @@ class Implementation:
     def launch_command(
         self, program, pes, threads, arguments, fabric=fabrics.ON_NODE, coalescing="", hosts=None, setting=""
     ):
-        """The command that runs a compiled program. `hosts` are those of the fabric, where it has some of its own."""
+        """The command that runs a compiled program. `hosts`: Places, or those that are made for the fabric; None: the
+        launcher decides."""
+        variables = self.fabric_settings(fabric, coalescing) if fabric.is_network else {}
+        variables |= self.settings(setting) if setting else {}
+        run = [self.binaries[program], *arguments]
+        if self.template:
+            told = ["env", *(f"{name}={value}" for name, value in variables.items())] if variables else []
+            return self.template.words(pes, threads, hosts, [*told, *run])
         command = [
             *self.oshrun,
             *self.placement_flags(pes, threads, hosts),
-            *(self.fabric_flags(fabric, coalescing, pes, hosts) if fabric.is_network else []),
-            *(self.setting_flags(setting) if setting else []),
+            *self.setting_flags(variables),
+            *(self.host_flags(hosts, pes) if _can_be_told(hosts) else []),
             "-n",
             str(pes),
-            self.binaries[program],
-            *arguments,
+            *run,
         ]
-        if hosts is None:
+        if hosts is None or isinstance(hosts, Places):
             return command
-        told = ["env", f"OMPI_MCA_plm_rsh_agent={hosts.agent}"]  # also for the mpirun that oshrun hands over to
-        return hosts.all[0].within(*told, *command, folder=os.getcwd())
+        agent = ["env", f"OMPI_MCA_plm_rsh_agent={hosts.agent}"]  # also for the mpirun that oshrun hands over to
+        return hosts.all[0].within(*agent, *command, folder=os.getcwd())
 
     def describe(self):
         return {
             "label": self.label,
             "oshcc": self.oshcc,
-            "oshrun": shlex.join(self.oshrun),
+            "oshrun": self.template.text if self.template else shlex.join(self.oshrun),
             "version": self.version,
             "standard": "OpenSHMEM" if self.sources is None else "MPI",
             "compiler": self.compiler,
@@ -116,12 +142,16 @@ class Heddle(Implementation):
     name = "Heddle"
     coalesces = True
     has_settings = True
+    vendor = "Heddle"
 
     @classmethod
     def launches(cls, version):
         return "Heddle" in version
 
     def unable(self, fabric):
+        return "" if fabric.rails > 1 and not self.template else super().unable(fabric)
+
+    def cannot_be_told(self, fabric):
         return ""
 
     def placement_flags(self, pes, threads, hosts):
@@ -129,19 +159,25 @@ class Heddle(Implementation):
             return []
         return ["--bind", "core"] if threads == 1 else ["-c", str(threads)]
 
-    def fabric_flags(self, fabric, coalescing, pes, hosts):
-        settings = {"HEDDLE_NET_TRANSPORTS": fabric.transports}
-        if hosts is None:
+    def host_flags(self, hosts, pes):
+        return ["--hosts", _places(hosts, pes)]
+
+    def fabric_settings(self, fabric, coalescing):
+        settings = {"HEDDLE_NET_TRANSPORTS": fabric.transports} if fabric.transports else {}
+        if fabric.nodes_are_pretended:
             settings["HEDDLE_TEST_PES_PER_NODE"] = "1"
         if fabric.rails:
             settings["HEDDLE_NET_RAILS"] = str(fabric.rails)
             settings["HEDDLE_NET_DEVICES"] = ",".join(f"eth{number}" for number in range(fabric.rails))
         if coalescing:
             settings["HEDDLE_NET_COALESCE"] = str(int(coalescing == "on"))
-        return _environment(settings) + (["--hosts", _places(hosts, pes)] if hosts else [])
+        return settings
 
-    def setting_flags(self, setting):
-        return _environment({**SETTINGS, **ORDERS, **CHANNELS}[setting])
+    def settings(self, setting):
+        return {**SETTINGS, **ORDERS, **CHANNELS}[setting]
+
+    def setting_flags(self, variables):
+        return [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
 
 
 class OpenMpi(Implementation):
@@ -149,13 +185,14 @@ class OpenMpi(Implementation):
 
     name = "Open MPI"
     exit_status_counts = False
+    vendor = "open-mpi.org"
 
     @classmethod
     def launches(cls, version):
         return "OpenRTE" in version or "Open MPI" in version
 
-    def unable(self, fabric):
-        return super().unable(fabric) if fabric.rails > 1 else ""
+    def cannot_be_told(self, fabric):
+        return ""
 
     def placement_flags(self, pes, threads, hosts):
         """The launcher refuses root, and more PEs than cores, unless told. By itself it binds up to two PEs to cores,
@@ -163,24 +200,42 @@ class OpenMpi(Implementation):
         flags = []
         if os.geteuid() == 0 and "--allow-run-as-root" not in self.oshrun:
             flags.append("--allow-run-as-root")
-        if pes > usable_cores() and "--oversubscribe" not in self.oshrun:
+        given = isinstance(hosts, Places)  # a host has a core for each of its slots
+        if pes > usable_cores() and not given and "--oversubscribe" not in self.oshrun:
             flags.append("--oversubscribe")
         if not {"--bind-to", "--map-by"} & set(self.oshrun):
             place = ["--map-by", f"slot:PE={threads}", "--bind-to", "core"]
             flags += place if binds(pes, threads, hosts) else ["--bind-to", "none"]
-        if pes * threads > usable_cpus():
+        if not binds(pes, threads, hosts) if given else pes * threads > usable_cpus():
             flags += ["--mca", "mpi_yield_when_idle", "1"]
         return flags
 
-    def fabric_flags(self, fabric, coalescing, pes, hosts):
+    def host_flags(self, hosts, pes):
+        return ["--host", _places(hosts, pes)]
+
+    def fabric_settings(self, fabric, coalescing):
         """Without pml and osc the collectives and puts of MPI would go through shared memory; the last two components
-        keep it from refusing transports that it does not recommend."""
+        keep it from refusing transports that it does not recommend. Between hosts that are there it uses what it
+        finds."""
+        if fabric.is_given:
+            return {}
         names = fabric.transports.split(",")
-        flags = ["-x", "UCX_TLS=" + ",".join(dict.fromkeys([*names, "self"]))]
         components = {"spml": "ucx", "atomic": "ucx", "pml": "ucx", "osc": "ucx"}
         components |= {"opal_common_ucx_tls": "any", "opal_common_ucx_devices": "any"}
-        flags += [word for name, value in components.items() for word in ("--mca", name, value)]
-        return flags + (["--host", _places(hosts, pes)] if hosts else [])
+        told = {"UCX_TLS": ",".join(dict.fromkeys([*names, "self"]))}
+        return told | {f"{_MCA}{name}": value for name, value in components.items()}
+
+    def setting_flags(self, variables):
+        return [
+            word
+            for name, value in variables.items()
+            for word in (
+                ("--mca", name.removeprefix(_MCA), value) if name.startswith(_MCA) else ("-x", f"{name}={value}")
+            )
+        ]
+
+
+_MCA = "OMPI_MCA_"  # a parameter of Open MPI as a variable
 
 
 class Hydra(Implementation):
@@ -194,6 +249,12 @@ class Hydra(Implementation):
         if not binds(pes, threads, hosts) or "-bind-to" in self.oshrun:
             return []
         return ["-bind-to", "core" if threads == 1 else f"core:{threads}"]
+
+    def cannot_be_told(self, fabric):
+        return "" if fabric.is_given else super().cannot_be_told(fabric)
+
+    def host_flags(self, hosts, pes):
+        return ["-hosts", _places(hosts, pes)]
 
 
 KNOWN = (Heddle, OpenMpi, Hydra)
@@ -210,7 +271,10 @@ def usable_cores():
 
 
 def binds(pes, threads, hosts):
-    """Whether PEs are bound: where each thread has a core, and not on hosts that share the machine's cores."""
+    """Whether PEs are bound: where each thread has a core, and not on hosts that share the machine's cores. Hosts that
+    are there have as many cores as slots."""
+    if isinstance(hosts, Places):
+        return all(count * threads <= host.slots for host, count in hosts.used(pes))
     return pes * threads <= usable_cores() and not hosts
 
 
@@ -219,12 +283,18 @@ def class_of(version):
     return next((library for library in KNOWN if library.launches(version)), Implementation)
 
 
-def _environment(settings):
-    """As Heddle's oshrun takes it."""
-    return [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
+def of_headers(vendor):
+    """The class of the library whose headers say that of their vendor."""
+    return next((library for library in KNOWN if library.vendor in vendor), Implementation)
+
+
+def _can_be_told(hosts):
+    return hosts is not None and not (isinstance(hosts, Places) and not hosts.are_named)
 
 
 def _places(hosts, pes):
     """How many PEs each host has, as launchers read it: ``a:2,b:1``."""
+    if isinstance(hosts, Places):
+        return ",".join(f"{host.name}:{count}" for host, count in hosts.used(pes))
     counts = [(pes + place) // len(hosts.all) for place in reversed(range(len(hosts.all)))]
     return ",".join(f"{host.name}:{count}" for host, count in zip(hosts.all, counts) if count)

@@ -1,4 +1,4 @@
-"""The OpenSHMEM libraries under test: finding their wrappers, and asking the launchers what they are."""
+"""The OpenSHMEM libraries under test: finding their wrappers, and asking these what they are."""
 
 import os
 import re
@@ -7,23 +7,30 @@ import shutil
 import sys
 
 from shmem_mt.errors import UserError
-from shmem_mt.targets import libraries
+from shmem_mt.targets import build, libraries
+from shmem_mt.targets.launch_template import LaunchTemplate
 from shmem_mt.targets.machine import first_line
 
 
 def resolve(oshccs, oshruns, labels):
-    """Implementations from the three lists of options; the wrappers beside this command or on PATH without any."""
+    """Implementations from the three lists of options; the wrappers beside this command or on PATH without any. A
+    launcher is a command or a LaunchTemplate."""
     oshccs, oshruns, labels = list(oshccs or []), list(oshruns or []), list(labels or [])
-    if not oshccs and not oshruns:
-        oshccs, oshruns = [_beside_or_on_path("oshcc")], [_beside_or_on_path("oshrun")]
+    if not oshccs and len(oshruns) == sum(isinstance(oshrun, LaunchTemplate) for oshrun in oshruns) < 2:
+        oshccs, oshruns = [_beside_or_on_path("oshcc")], oshruns or [_beside_or_on_path("oshrun")]
     if len(oshccs) != len(oshruns):
-        raise UserError(f"--oshcc was given {len(oshccs)} times but --oshrun {len(oshruns)} times; they go in pairs")
+        launchers = f"--oshrun or --launch {len(oshruns)} times"
+        raise UserError(f"--oshcc was given {len(oshccs)} times but {launchers}; they go in pairs")
     if labels and len(labels) != len(oshccs):
         raise UserError(f"--label was given {len(labels)} times for {len(oshccs)} implementations")
     found = []
     for index, (oshcc, oshrun) in enumerate(zip(oshccs, oshruns)):
-        compiler, launcher = named_compiler("--oshcc", oshcc), named_launcher("--oshrun", oshrun)
-        found.append(identified(compiler, launcher, labels[index] if labels else None))
+        compiler, label = named_compiler("--oshcc", oshcc), labels[index] if labels else None
+        if isinstance(oshrun, LaunchTemplate):
+            launcher = named_launcher("--launch", oshrun.command[0])
+            found.append(identified(compiler, launcher, label, template=oshrun))
+        else:
+            found.append(identified(compiler, named_launcher("--oshrun", oshrun), label))
     names = [implementation.label for implementation in found]
     for name in names:
         if names.count(name) > 1:
@@ -42,14 +49,16 @@ def _beside_or_on_path(name):
     raise UserError(f"no {name} beside shmem-mt or on PATH; name one with --oshcc and --oshrun")
 
 
-def identified(compiler, launcher, label, sources=None):
-    """The implementation with these wrappers, of the class that its launcher's version names. Without a label it is
-    called as its class is, or as the compiler wrapper where that has no name."""
+def identified(compiler, launcher, label, sources=None, template=None):
+    """The implementation with these wrappers, of the class that its launcher's version names or, where a template is
+    for any launcher, its headers. Without a label it is called as its class is, or as the compiler wrapper where that
+    has no name."""
     version = first_line([*launcher, "--version"]) or "unknown"
-    library = libraries.class_of(version)
+    library = libraries.of_headers(build.vendor(compiler)) if template else libraries.class_of(version)
     if label is None:
         label = library.name or os.path.basename(compiler)
-    return library(label, compiler, launcher, version, first_line([compiler, "--version"]) or "unknown", sources)
+    said = first_line([compiler, "--version"]) or "unknown"
+    return library(label, compiler, launcher, version, said, sources, template=template)
 
 
 def named_compiler(option, name):

@@ -337,7 +337,7 @@ def test_what_forms_say_of_their_checks_and_choices_is_kept(shmem_mt, imitation,
         (["--sizes", "8,,16"], "'' is not a number"),
         (["--rounds", "-1"], "--rounds"),
         (["--profile", "slow"], "invalid choice"),
-        (["--fabric", "ethernet"], "no fabric is called ethernet; there are on-node, tcp, namespaces, and ucx:NAMES"),
+        (["--fabric", "ethernet"], "no fabric is called ethernet; there are on-node, tcp, namespaces, hosts, and"),
         (["--fabric", "tcp", "--oshcc", "true", "--oshrun", "true"], "true: fabric tcp skipped: SHMEM-MT knows only"),
     ],
 )
