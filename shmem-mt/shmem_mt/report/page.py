@@ -13,7 +13,7 @@ from shmem_mt.report.charts import apps, collectives
 from shmem_mt.report.templating import render
 from shmem_mt.runner.points import describe, how_sure
 from shmem_mt.runner.results import why_invalid
-from shmem_mt.targets import fabrics, machine
+from shmem_mt.targets import fabrics, host_facts, machine
 
 
 def build(points, charts, machines, images=""):
@@ -46,8 +46,10 @@ def _title(points):
 
 
 def _byline(machines):
-    facts = machines[0][1].get("machine", {})
+    facts, hosts = machines[0][1].get("machine", {}), machines[0][1].get("hosts", [])
+    facts = {**facts, **(hosts[0] if hosts else {})}
     words = [
+        f"{len(hosts)} hosts" if hosts else None,
         facts.get("cpu"),
         f"{facts['cores']} cores" if facts.get("cores") else None,
         "virtual machine" if facts.get("virtual") else None,
@@ -60,7 +62,8 @@ def _byline(machines):
 def _facts(points, directory, contents):
     """The rows of one run: (name, text)."""
     bound = ("Bound", bindings([point for point in points.points if point.get("run") == directory]))
-    rows = [*_machine_rows(contents.get("machine", {})), bound, *_library_rows(contents)]
+    own, hosts = contents.get("machine", {}), contents.get("hosts", [])
+    rows = [*_host_rows(hosts), *_machine_rows(own, bool(hosts)), bound, *_library_rows(contents)]
     return [(name, text) for name, text in rows if text not in (None, "", {})]
 
 
@@ -105,7 +108,29 @@ def method(points):
 _PLAIN = {"plain_store", "plain_load", "memcpy", "copy"}
 
 
-def _machine_rows(facts):
+def _host_rows(hosts):
+    """What the hosts of PEs have in common, and in what they differ."""
+    if not hosts:
+        return []
+    differing, names = host_facts.differing(hosts), [host["name"] for host in hosts]
+    shown = ", ".join(names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 1], f"... {names[-1]}"])
+    rows = [("Hosts", f"{len(hosts)}: {shown}")]
+    for fact in host_facts.COMPARED:
+        said = host_facts.in_words(differing[fact]) if fact in differing else host_facts.text(fact, hosts[0].get(fact))
+        rows.append((f"Hosts, {fact.replace('_bytes', '')}", ("differ: " if fact in differing else "") + said))
+    return rows
+
+
+_MOST_NAMES = 16
+
+
+def _machine_rows(facts, is_beside=False):
+    """`is_beside`: PEs ran on other hosts, too."""
+    rows = _rows_of_facts(facts)
+    return [(f"Driver's host, {name[0].lower() + name[1:]}", text) for name, text in rows] if is_beside else rows
+
+
+def _rows_of_facts(facts):
     smt = {True: "on", False: "off"}.get(facts.get("smt"))
     memory = facts.get("memory_bytes")
     return [
@@ -155,7 +180,7 @@ def _machine_warnings(machines):
     return [
         f"{_name(directory)}: {text}"
         for directory, contents in machines
-        for text in machine.warnings(contents.get("machine", {}))
+        for text in machine.warnings(contents.get("machine", {})) + host_facts.warnings(contents.get("hosts", []))
     ]
 
 

@@ -155,6 +155,18 @@ class Facts(TypedDict, total=False):
 
 
 @_record
+class HostFacts(TypedDict, total=False):
+    """Of a host that PEs were put on; null where they could not be found out."""
+
+    name: Text
+    cpu: TextOrNull
+    cores: CountOrNull  # hardware threads
+    kernel: TextOrNull
+    memory_bytes: CountOrNull
+    governor: TextOrNull
+
+
+@_record
 class Library(TypedDict, total=False):
     """An implementation that was measured."""
 
@@ -171,7 +183,9 @@ class Library(TypedDict, total=False):
 class Machine(TypedDict, total=False):
     """The machine, the implementations and the settings of a run."""
 
-    machine: Annotated[Facts, Field(description="an object")]
+    machine: Annotated[Facts, Field(description="an object")]  # of the host that the driver ran on
+    hosts: Annotated[list[HostFacts], Field(description="a list of objects")]  # of PEs, where there are several
+    hosts_differ: Annotated[list[str], Field(description="a list of texts")]  # in these facts
     programs: Text  # a digest of their sources
     implementations: Annotated[list[Library], Field(description="a list of objects")]
     settings: Object

@@ -17,7 +17,7 @@ from shmem_mt.runner.points import describe
 from shmem_mt.runner.process import last_lines, run_program
 from shmem_mt.runner.progress_display import Display
 from shmem_mt.runner.results import MACHINE, RunFolder, load_machine, unlike, why_invalid
-from shmem_mt.targets import build, fabrics, hosts, machine, mpi, openshmem
+from shmem_mt.targets import build, fabrics, host_facts, hosts, machine, mpi, openshmem
 from shmem_mt.targets import places as places_of
 
 MOST_FAILURES = 2  # a program start that failed this often is not tried again
@@ -52,20 +52,24 @@ def run(options):
     facts = machine.facts()
     with contextlib.ExitStack() as stack:
         hosts_of, skips = _open(wanted, places, stack)
-        starts = [
-            start
-            for fabric in hosts_of
-            for start in plan.starts_over(fabric, options.profile, benchmarks, choices, facts["cores"])
-        ]
-        starts, too_large = _fitting(starts, hosts_of)
-        skips += too_large
         _check_templates(found, hosts_of)
+
+        def planned():
+            every = (plan.starts_over(f, options.profile, benchmarks, choices, facts["cores"]) for f in hosts_of)
+            return _fitting([start for starts in every for start in starts], hosts_of)
+
+        starts, too_large = planned()
         if not any(i.measures(start) for i in found for start in starts):
-            raise UserError("; ".join(skips + _unable(found, hosts_of)) or "nothing to measure with these options")
+            reasons = skips + too_large + _unable(found, hosts_of)
+            raise UserError("; ".join(reasons) or "nothing to measure with these options")
         reference, missing = None, None
         if any(start.program in mpi.SOURCES for start in starts):
             reference, missing = mpi.find(options.mpicc, options.mpirun)
         folder = RunFolder.read(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
+        seen, unseen = _look_at_hosts(found, places, starts, hosts_of, folder.directory)
+        if not options.fabric and len(seen) > 1 and fabrics.ON_NODE in hosts_of:
+            hosts_of = {fabrics.HOSTS: None}  # where the launcher of a template has put the PEs by itself
+            starts, too_large = planned()
         found += [reference] * bool(reference)
         _tell_builds(found, folder.directory)
         seed = options.seed or random.randrange(1, 10**9)
@@ -73,7 +77,9 @@ def run(options):
         session.refuse_others()
         folder.go_on()
         session.write_command(options)
-        session.skip(*skips, *_unable(found, hosts_of), *([f"the MPI reference skipped: {missing}"] if missing else []))
+        session.hosts = seen if len(seen) > 1 else session.hosts
+        session.skip(*skips, *too_large, *unseen, *_unable(found, hosts_of))
+        session.skip(*([f"the MPI reference skipped: {missing}"] if missing else []))
         return session.measure()
 
 
@@ -92,6 +98,20 @@ def _fitting(starts, hosts_of):
         _skipped(start.fabric, f"for {start.pes} PEs: its hosts have room for {room[start.fabric]}") for start in large
     )
     return [start for start in starts if start not in large], list(told)
+
+
+def _look_at_hosts(found, places, starts, hosts_of, directory):
+    """(facts of the hosts that PEs are put on, why they are not known). Only launchers that may put them on several are
+    asked: those of hosts, with a PE for each, and those of templates, with as many PEs as any start has."""
+    several = fabrics.HOSTS in hosts_of
+    asked = next((i for i in found if i.template or (several and not i.unable(fabrics.HOSTS))), None)
+    if asked is None:
+        return [], []
+    pes = len(places.all) if several and places else max(start.pes for start in starts)
+    with tempfile.TemporaryDirectory(dir=directory) as scratch:
+        os.chmod(scratch, 0o755)
+        seen, problem = host_facts.gather(asked, pes, places, scratch)
+    return seen, [f"{asked.label}: facts of hosts skipped: {problem}"] if problem else []
 
 
 def _check_templates(found, hosts_of):
@@ -155,6 +175,7 @@ class Session:
         self.keys = {start: self._known(start) for start in starts}  # start -> its points
         self.counters = machine.counters()
         self.facts = facts
+        self.hosts = self.before.get("hosts", [])  # facts of those that PEs are put on, where there are several
         self.hand_over = None  # the program that measures it
         self.hand_overs = {}  # round -> seconds, or None
         self.settings = {}
@@ -189,7 +210,7 @@ class Session:
             "fabrics": ", ".join(
                 " ".join(filter(None, (f.name, f.link_rate, f.rails and f"rails {f.rails}"))) for f in self.hosts_of
             ),
-            **({"hosts": str(self.hosts_of[fabrics.HOSTS])} if fabrics.HOSTS in self.hosts_of else {}),
+            **({"hosts": str(self.hosts_of[fabrics.HOSTS])} if self.hosts_of.get(fabrics.HOSTS) else {}),
             "rounds": self.rounds,
             "seed": self.seed,
             "samples_per_round": self.profile.samples,
@@ -367,6 +388,7 @@ class Session:
         described = {i.label: {**i.describe(), **self.libraries.get(i.label, {})} for i in self.implementations}
         return {
             "machine": {**self.facts, **self._shares(), "hand_over_s": self._all_hand_overs()},
+            **({"hosts": self.hosts, "hosts_differ": list(host_facts.differing(self.hosts))} if self.hosts else {}),
             "programs": sources.digest("programs", "apps"),
             "implementations": list({**_by_label(self.before), **described}.values()),
             "settings": self.settings,
@@ -388,7 +410,7 @@ class Session:
         results = self.folder.results()
         ours = {i.label for i in self.implementations}
         invalid = [r for r in results if r["valid"] is False and r["label"] in ours]
-        for warning in machine.warnings({**self.facts, **self._shares()}):
+        for warning in machine.warnings({**self.facts, **self._shares()}) + host_facts.warnings(self.hosts):
             print(f"shmem-mt: {warning}", file=sys.stderr)
         for skip in self.skips:
             print(f"shmem-mt: {skip}", file=sys.stderr)

@@ -8,6 +8,10 @@ import sys
 
 import pytest
 from conftest import make_point, read_results
+from shmem_mt.report import page, report
+from shmem_mt.report.charts.model import Points
+from shmem_mt.runner import records
+from shmem_mt.runner.results import load_results
 from shmem_mt.targets import hosts
 from shmem_mt.targets.libraries import Heddle
 
@@ -18,13 +22,22 @@ SRUN = "-N{nodes} -n{pes} -c{threads} {program}"
 @pytest.fixture
 def imitation(tmp_path):
     """(oshcc, a launcher, the file with its calls) of an OpenSHMEM whose compiler makes empty programs, and whose
-    launcher prints one point."""
+    launcher prints one point. PEs are on hosts n1 and n2 by turns, which have kernels of their own."""
     event = json.dumps({"event": "point", **make_point(benchmark="bandwidth", metric="bandwidth", unit="bytes/s")})
     done = json.dumps({"event": "done", "points": 1})
     calls = tmp_path / "calls"
+    facts = {"event": "host", "cpu": "X", "cores": 8, "memory_bytes": 2**34, "governor": ""}
+    n1, n2 = (json.dumps({**facts, "name": f"n{n}", "boot": f"b{n}", "kernel": f"6.{n}"}) for n in (1, 2))
+    pes = r"s/.*-n\([0-9]*\) .*/\1/p"
+    gathers = (
+        f"for i in $(seq $(echo \"$*\" | sed -n '{pes}')); do [ $((i % 2)) = 1 ] && echo '{n1}' || echo '{n2}'; done"
+    )
     for name, text in (
         ("oshcc", 'while [ $# -gt 0 ]; do [ "$1" = -o ] && exec touch "$2"; shift; done'),
-        ("launcher", f"echo \"$@\" >> {calls}\necho '{event}'\necho '{done}'"),
+        (
+            "launcher",
+            f"case $* in */host_facts*) {gathers}; exit ;; esac\necho \"$@\" >> {calls}\necho '{event}'\necho '{done}'",
+        ),
     ):
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
@@ -63,16 +76,52 @@ def test_hosts_of_an_allocation_are_used_by_themselves(run, tmp_path, monkeypatc
     nodes = tmp_path / "nodes"
     nodes.write_text("n1\nn1\nn2\nn2\n")
     monkeypatch.setenv("PBS_NODEFILE", str(nodes))
-    status, stderr, calls = run("{hosts} {pes} {program}", "--pes", "2,4,6", "--threads", "1")
+    status, stderr, calls = run("{hosts} -n{pes} {program}", "--pes", "2,4,6", "--threads", "1")
     assert status == 0 and {call[0] for call in calls} == {"n1:1,n2:1", "n1:2,n2:2"}
     assert "fabric hosts skipped: for 6 PEs: its hosts have room for 4" in stderr
     assert {r["params"]["fabric"] for r in read_results(tmp_path / "run")} == {"hosts"}
 
 
 def test_on_node_is_one_host_of_several(run, tmp_path):
-    status, _, calls = run("{hosts} {pes} {program}", "--hosts", "a:4,b:4", "--fabric", "on-node", "--threads", "1")
+    status, _, calls = run("{hosts} -n{pes} {program}", "--hosts", "a:4,b:4", "--fabric", "on-node", "--threads", "1")
     assert status == 0 and {call[0] for call in calls} == {"a:2"}
     assert {r["params"]["fabric"] for r in read_results(tmp_path / "run")} == {"on-node"}
+
+
+def test_facts_of_hosts_are_gathered_compared_and_shown(run, tmp_path):
+    status, stderr, _ = run(SRUN, "--nodes", "2", "--threads", "1")
+    assert status == 0 and "shmem-mt: hosts differ: kernel 6.1 on n1; 6.2 on n2\n" in stderr
+    said = json.loads((tmp_path / "run" / "machine.json").read_text())
+    same = {"cpu": "X", "cores": 8, "memory_bytes": 2**34, "governor": None}
+    assert said["hosts"] == [{"name": f"n{n}", **same, "kernel": f"6.{n}"} for n in (1, 2)]
+    assert said["hosts_differ"] == ["kernel"]
+    assert records.parse("machine.json", json.dumps(said)) == said
+    folder = str(tmp_path / "run")
+    text = page.build(Points(report._joined([(folder, load_results(folder), {})])), [], [(folder, said)])
+    for row in (
+        ("Hosts", "2: n1, n2"),
+        ("Hosts, kernel", "differ: 6.1 on n1; 6.2 on n2"),
+        ("Hosts, memory", "16.0 GiB"),
+    ):
+        assert "<dt>{}</dt><dd>{}</dd>".format(*row) in text
+    assert "hosts differ: kernel 6.1 on n1; 6.2 on n2" in text and "Driver&#39;s host, kernel" in text
+
+
+def test_where_a_template_puts_pes_chooses_the_fabric(run, tmp_path):
+    """With its profile: longer samples."""
+    status, stderr, calls = run("-n{pes} {program}", "--threads", "1")
+    assert status == 0, stderr
+    assert {r["params"]["fabric"] for r in read_results(tmp_path / "run")} == {"hosts"}
+    assert {call[call.index("--sample-ms") + 1] for call in calls} == {"10"}
+
+
+def test_hosts_that_cannot_be_asked_are_no_end(run, imitation, tmp_path):
+    launcher = pathlib.Path(imitation[1])
+    broken = "#!/bin/sh\ncase $* in */host_facts*) echo broken >&2; exit 3 ;; esac\n"
+    launcher.write_text(launcher.read_text().replace("#!/bin/sh\n", broken))
+    status, stderr, _ = run(SRUN, "--nodes", "2", "--threads", "1")
+    assert status == 0 and "A: facts of hosts skipped: 0 of 2 processes answered (broken)" in stderr
+    assert "hosts" not in json.loads((tmp_path / "run" / "machine.json").read_text())
 
 
 @pytest.mark.parametrize("words,more", [(SRUN, []), ("{hosts} {pes} {program}", ["--nodes", "2"])])
@@ -113,3 +162,6 @@ def test_heddle_between_two_hosts(implementation, wrappers, two_kernels, tmp_pat
     assert done.returncode == 0, done.stderr
     found = read_results(tmp_path / "run")
     assert found and all(r["valid"] and r["params"]["fabric"] == "hosts" for r in found)
+    seen = json.loads((tmp_path / "run" / "machine.json").read_text())["hosts"]
+    assert [host["name"] for host in seen] == sorted(host.name for host in two_kernels.all)
+    assert all(host["kernel"] == os.uname().release and host["cores"] == os.cpu_count() for host in seen)
