@@ -110,6 +110,12 @@ def _add_run(commands):
         "--nodes", type=_up_to(MOST_HOSTS), metavar="N", help="how many hosts the launcher of --launch chooses"
     )
     run.add_argument(
+        "--partners",
+        type=_names,
+        metavar="NAME,...",
+        help="between hosts, of patterns of pairs: near (on the same host), far (on another; the default)",
+    )
+    run.add_argument(
         "--link-rate",
         type=_rates,
         metavar="RATE,...",

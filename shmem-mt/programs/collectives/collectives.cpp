@@ -12,7 +12,7 @@
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    Job job(kCollectivesName, parse_collectives_options(argc, argv, kCollectives));
+    Job job(kCollectivesName, parse_collectives_options(argc, argv, kCollectives), Pes::kEven);
     {
         const size_t bytes = static_cast<size_t>(Collectives::needed_bytes(job));
         void* source = symmetric_alloc(bytes);

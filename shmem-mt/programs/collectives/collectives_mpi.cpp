@@ -89,7 +89,7 @@ class MpiCollectives final : public CollectiveLibrary {
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    MpiJob job(kCollectivesName, parse_collectives_options(argc, argv, kCollectives));
+    MpiJob job(kCollectivesName, parse_collectives_options(argc, argv, kCollectives), false);
     {
         const size_t bytes = (static_cast<size_t>(Collectives::needed_bytes(job)) + 4095) / 4096 * 4096;
         const std::unique_ptr<void, decltype(&std::free)> source(std::aligned_alloc(4096, bytes), &std::free);

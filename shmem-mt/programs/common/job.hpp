@@ -56,8 +56,9 @@ inline void* symmetric_alloc(size_t bytes) {
     return memory;
 }
 
-// How many PEs a program can run with: kPairs, an even number, of which the lower half sends to the upper half.
-enum class Pes { kPairs, kPairsOrOne, kAny };
+// How many PEs a program can run with: kPairs, an even number, of which half send to the other half; kEven, one without
+// pairs.
+enum class Pes { kPairs, kPairsOrOne, kEven, kAny };
 
 class Job final : public Session {
   public:
@@ -80,8 +81,13 @@ class Job final : public Session {
         gathered_ = static_cast<char*>(shmem_align(64, kMostGathered * static_cast<size_t>(n_pes_)));
         if (gathered_ == nullptr)
             fail("the symmetric heap is too small: raise SHMEM_SYMMETRIC_SIZE");
+        has_pairs_ = pes == Pes::kPairs || pes == Pes::kPairsOrOne;
         prepare();
         create_contexts();
+        if (lacks_partners(benchmark)) {
+            finish();
+            std::exit(0);
+        }
     }
 
     // Ends the program normally.
@@ -141,6 +147,15 @@ class Job final : public Session {
         shmem_barrier_all();
         if (me_ == 0)
             std::memcpy(all, gathered_, bytes * static_cast<size_t>(n_pes_));
+        shmem_barrier_all();
+    }
+
+    // Two barriers.
+    void scatter(const void* all, size_t bytes, void* mine) override {
+        for (int pe = 0; me_ == 0 && pe < n_pes_; ++pe)
+            shmem_putmem(gathered_, static_cast<const char*>(all) + static_cast<size_t>(pe) * bytes, bytes, pe);
+        shmem_barrier_all();
+        std::memcpy(mine, gathered_, bytes);
         shmem_barrier_all();
     }
 

@@ -6,6 +6,7 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace shmem_mt {
 
 class MpiJob final : public Session {
   public:
-    MpiJob(const char* benchmark, const Options& options) : Session(options) {
+    MpiJob(const char* benchmark, const Options& options, bool has_pairs) : Session(options) {
+        has_pairs_ = has_pairs;
         const int wanted = options.threads == 1 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
         int provided = 0;
         MPI_Init_thread(nullptr, nullptr, wanted, &provided);
@@ -32,6 +34,10 @@ class MpiJob final : public Session {
         const char* level = wanted == MPI_THREAD_SINGLE ? "MPI_THREAD_SINGLE" : "MPI_THREAD_MULTIPLE";
         print_start(benchmark, library.substr(0, library.find('\n')), major, minor, level);
         prepare();
+        if (lacks_partners(benchmark)) {
+            finish();
+            std::exit(0);
+        }
     }
 
     // Ends the program normally.
@@ -55,6 +61,11 @@ class MpiJob final : public Session {
     void gather(const void* mine, size_t bytes, void* all) override {
         const int count = static_cast<int>(bytes);
         MPI_Gather(mine, count, MPI_BYTE, all, count, MPI_BYTE, 0, MPI_COMM_WORLD);
+    }
+
+    void scatter(const void* all, size_t bytes, void* mine) override {
+        const int count = static_cast<int>(bytes);
+        MPI_Scatter(all, count, MPI_BYTE, mine, count, MPI_BYTE, 0, MPI_COMM_WORLD);
     }
 
   protected:

@@ -49,6 +49,7 @@ struct Options {
     bool validate = true;
     Fault fault = Fault::kNone;
     std::vector<std::string> computations = {"registers"};  // overlap (progress/overlap_computation.hpp)
+    std::string partner;  // of patterns of pairs: near, far; empty: far where that can be
 
     bool wants_op(const std::string& op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
 
@@ -125,6 +126,7 @@ inline void check_names(const char* program, const Options& options, const std::
         {"touch", options.touches, {"read", "write-only"}},
         {"cache", options.caches, {"hot", "cold"}},
         {"computation", options.computations, {"registers", "fma", "branches", "l1", "memory"}},
+        {"partner", split_list(options.partner), {"near", "far"}},
         {"owner", options.owners, {"handed-over", "warm", "contended", "false-sharing"}},
         {"policy",
          options.policies,
@@ -146,23 +148,41 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},          {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},        {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},     {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},      {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},     {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},      {"outstanding", required_argument, nullptr, 'O'},
-        {"teams", required_argument, nullptr, 'T'},        {"touches", required_argument, nullptr, 'u'},
-        {"caches", required_argument, nullptr, 'a'},       {"owners", required_argument, nullptr, 'r'},
-        {"buffer-bytes", required_argument, nullptr, 'B'}, {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'},  {"compute-ratio", required_argument, nullptr, 'C'},
-        {"computation", required_argument, nullptr, 'X'},  {"seed", required_argument, nullptr, 'D'},
-        {"policies", required_argument, nullptr, 'L'},     {"polls-us", required_argument, nullptr, 'U'},
-        {"waits-ms", required_argument, nullptr, 'W'},     {"form", required_argument, nullptr, 'o'},
-        {"size", required_argument, nullptr, 'Z'},         {"class", required_argument, nullptr, 'K'},
-        {"pieces", required_argument, nullptr, 'i'},       {"poll-rows", required_argument, nullptr, 'R'},
-        {"image", required_argument, nullptr, 'I'},        {"waiters", required_argument, nullptr, 'w'},
-        {"schemes", required_argument, nullptr, 'E'},      {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},
+        {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},
+        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},
+        {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},
+        {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},
+        {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},
+        {"outstanding", required_argument, nullptr, 'O'},
+        {"teams", required_argument, nullptr, 'T'},
+        {"touches", required_argument, nullptr, 'u'},
+        {"caches", required_argument, nullptr, 'a'},
+        {"owners", required_argument, nullptr, 'r'},
+        {"buffer-bytes", required_argument, nullptr, 'B'},
+        {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},
+        {"compute-ratio", required_argument, nullptr, 'C'},
+        {"computation", required_argument, nullptr, 'X'},
+        {"seed", required_argument, nullptr, 'D'},
+        {"policies", required_argument, nullptr, 'L'},
+        {"polls-us", required_argument, nullptr, 'U'},
+        {"waits-ms", required_argument, nullptr, 'W'},
+        {"form", required_argument, nullptr, 'o'},
+        {"size", required_argument, nullptr, 'Z'},
+        {"class", required_argument, nullptr, 'K'},
+        {"pieces", required_argument, nullptr, 'i'},
+        {"poll-rows", required_argument, nullptr, 'R'},
+        {"image", required_argument, nullptr, 'I'},
+        {"waiters", required_argument, nullptr, 'w'},
+        {"schemes", required_argument, nullptr, 'E'},
+        {"partner", required_argument, nullptr, 'N'},
+        {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -212,6 +232,9 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'E':
                 options.schemes = split_list(value);
+                break;
+            case 'N':
+                options.partner = value;
                 break;
             case 'u':
                 options.touches = split_list(value);

@@ -16,6 +16,7 @@
 #include "programs/common/machine_limit.hpp"
 #include "programs/common/options.hpp"
 #include "programs/common/output.hpp"
+#include "programs/common/partners.hpp"
 #include "programs/common/thread_team.hpp"
 
 namespace shmem_mt {
@@ -64,6 +65,9 @@ class Session {
 
     // PE 0 gets so many bytes of each PE, in their order; at most kMostGathered. Collective.
     virtual void gather(const void* mine, size_t bytes, void* all) = 0;
+
+    // The opposite: each PE gets its part of what PE 0 has. Collective.
+    virtual void scatter(const void* all, size_t bytes, void* mine) = 0;
     static constexpr size_t kMostGathered = 8192;
 
     const Options& options() const { return options_; }
@@ -78,9 +82,10 @@ class Session {
     const std::string& binding() const { return binding_; }
     bool thread_level_ok() const { return thread_level_ok_; }
 
-    // Lower half sends to upper half: PE i to PE i + n/2. One PE alone sends to itself.
-    bool is_sender() const { return me_ < (n_pes_ + 1) / 2; }
-    int partner() const { return is_sender() ? me_ + n_pes_ / 2 : me_ - n_pes_ / 2; }
+    // Half of the PEs, PE 0 among them, send to the other half (partners.hpp). One PE alone sends to itself.
+    bool is_sender() const { return partner_.sends; }
+    int partner() const { return partner_.pe; }
+    bool is_in_first_pair() const { return me_ == 0 || partner() == 0; }
     int message_pe() const { return real_pe(partner()); }
 
     // Where messages for `pe` really go: there, unless a fault is planted.
@@ -150,6 +155,10 @@ class Session {
         Json json;
         json.integer("pes", n_pes_).integer("threads", options_.threads).text("op", op);
         json.boolean("oversubscribed", oversubscribed());
+        if (hosts_ > 1)
+            json.integer("hosts", hosts_);
+        if (hosts_ > 1 && has_pairs_)
+            json.text("partner", nearness_);
         return json;
     }
 
@@ -205,7 +214,8 @@ class Session {
 
     // Before anything is measured, once agree() works. Collective.
     void prepare() {
-        find_hosts();
+        const std::vector<long> hosts = find_hosts();
+        find_partner(hosts);
         check_agreement();
         find_binding();
         settle_threads();
@@ -263,10 +273,18 @@ class Session {
     int me_ = 0;
     int n_pes_ = 0;
     bool thread_level_ok_ = true;  // the library lets all threads call it at once, or there is only one
+    bool has_pairs_ = false;       // the program's PEs talk in pairs
+
+    // Ends a program whose PEs have no partners as asked for, without a point. Collective.
+    bool lacks_partners(const char* benchmark) const {
+        if (partner_.pe < 0)
+            skip(benchmark, "all", "not every PE has a partner that is " + options_.partner + ", where they run");
+        return partner_.pe < 0;
+    }
 
   private:
-    // All PEs have one clock when they run on one kernel.
-    void find_hosts() {
+    // All PEs have one clock when they run on one kernel. PE 0 gets the host of each.
+    std::vector<long> find_hosts() {
         const bool foreign = options_.fault == Fault::kForeignClocks;
         planted_s_ = foreign ? 1000.0 * me_ : 0;
         cores_ = cores_of(me_);
@@ -278,6 +296,24 @@ class Session {
         Report enough;
         enough.ok = !too_few_cores(all, options_.threads);
         oversubscribed_ = !agree(enough).ok;
+        std::vector<long> hosts;
+        for (const Cores& one : all) hosts.push_back(one.host);
+        return hosts;
+    }
+
+    // PE 0 finds the partners of all, for it alone knows where they run. On one host everybody knows.
+    void find_partner(const std::vector<long>& hosts) {
+        partner_ = half_partner(me_, n_pes_);
+        hosts_ = static_cast<long>(pes_by_host(hosts).size());
+        if (!has_pairs_ || n_pes_ == 1 || (one_host_ && options_.partner.empty()))
+            return;
+        std::vector<Partner> all;
+        if (me_ == 0) {
+            all = partners_of(hosts, options_.partner);
+            nearness_ = all.empty() ? "" : nearness(hosts, all);
+            all.resize(hosts.size());
+        }
+        scatter(all.data(), sizeof partner_, &partner_);
     }
 
     // Where the threads of a PE may run, as the kernel has it: `1 CPU a PE`, `1 CPU a PE, shared`, `2 CPUs a PE`.
@@ -333,6 +369,9 @@ class Session {
     double synchronized_ = 0;  // by this PE's clock
     MachineLimit limit_;
     std::string binding_;
+    Partner partner_;
+    long hosts_ = 0;        // of the PEs, on PE 0
+    std::string nearness_;  // of all partners, on PE 0
     long token_ = 0;
     long points_ = 0;
 };

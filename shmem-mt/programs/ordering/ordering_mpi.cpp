@@ -245,7 +245,7 @@ void run_all(MpiJob& job) {
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    MpiJob job(kOrderingName, parse_ordering_options(argc, argv));
+    MpiJob job(kOrderingName, parse_ordering_options(argc, argv), true);
     if (job.n_pes() % 2 != 0)
         job.skip(kOrderingName, "pes=" + std::to_string(job.n_pes()), "the number of PEs must be even");
     else if (job.thread_level_ok())

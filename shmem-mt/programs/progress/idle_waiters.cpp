@@ -31,7 +31,7 @@ class Ball {
   public:
     Ball(Job& job, Word* word) : job_(job), word_(word) {}
 
-    bool plays() const { return job_.me() == 0 || job_.me() == job_.n_pes() / 2; }
+    bool plays() const { return job_.is_in_first_pair(); }
 
     // The time of `count` round trips, on PE 0; *cpu: of both players' processes.
     Report play(long count, double* cpu = nullptr) {

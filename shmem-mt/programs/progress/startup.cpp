@@ -20,6 +20,7 @@
 #include "programs/common/cores.hpp"
 #include "programs/common/options.hpp"
 #include "programs/common/output.hpp"
+#include "programs/common/partners.hpp"
 
 namespace shmem_mt {
 namespace {
@@ -83,6 +84,9 @@ class Points {
         std::vector<Cores> cores;
         for (const Own& own : owns_) cores.push_back(own.cores);
         oversubscribed_ = too_few_cores(cores, 1);
+        std::vector<long> hosts;
+        for (const Cores& one : cores) hosts.push_back(one.host);
+        hosts_ = static_cast<long>(pes_by_host(hosts).size());
     }
 
     bool one_machine() const { return one_machine_; }
@@ -111,6 +115,8 @@ class Points {
         Json params, point;
         params.integer("pes", n_pes_).integer("threads", 1).text("op", op);
         params.boolean("oversubscribed", oversubscribed_);
+        if (hosts_ > 1)
+            params.integer("hosts", hosts_);
         if (!pe.empty())
             params.text("pe", pe);
         point.text("event", "point").text("benchmark", "startup").object("params", params).text("metric", metric);
@@ -137,6 +143,7 @@ class Points {
     long told_ = 0;
     bool one_machine_ = true;
     bool oversubscribed_ = false;
+    long hosts_ = 1;
     long printed_ = 0;
 };
 

@@ -180,7 +180,7 @@ void run_wait_burn(Job& job) {
         shmem_long_wait_until(&control->ack, SHMEM_CMP_EQ, token);
         stamp.seconds = job.one_host() ? 0 : 0.5 * (now_seconds() - put_at);
         stamp.first_start = stamp.last_start = put_at;
-    } else if (job.me() == job.n_pes() / 2) {
+    } else if (job.is_in_first_pair()) {
         const double before = cpu_seconds();
         shmem_long_wait_until(&control->flag, SHMEM_CMP_EQ, token);
         const double seen_at = now_seconds();

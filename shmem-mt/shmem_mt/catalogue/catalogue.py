@@ -22,6 +22,10 @@ class Benchmark:
 PUT_RULES = ("relaxed", "ordered", "reorder-buffer", "fence", "quiet")
 MPI_RULES = ("two-sided", "two-sided-any", "mpi-put", "mpi-put-flush")
 
+# Where the PEs of a pair are, on one host or on two (params.partner), and the programs whose PEs talk in pairs.
+PARTNERS = ("near", "far")
+PAIRED = ("latency", "bandwidth", "message_rate", "completion", "overlap", "idle_waiters", "ordering")
+
 LAUNCH = "launch"  # an operation of startup that the driver times, not the program
 
 # Of mini-apps with sums over all PEs; and of those whose products need ghosts, too.
@@ -303,6 +307,12 @@ def check_computations(kinds):
     for kind in kinds or []:
         if kind not in COMPUTATIONS:
             raise UserError(f"no computation is called {kind}; there are {', '.join(COMPUTATIONS)}")
+
+
+def check_partners(partners):
+    for partner in partners or []:
+        if partner not in PARTNERS:
+            raise UserError(f"--partners {partner}: there are {', '.join(PARTNERS)}")
 
 
 def check_syncs(syncs):

@@ -4,7 +4,7 @@ their points one more value."""
 import json
 from dataclasses import dataclass, field, replace
 
-from shmem_mt.catalogue.catalogue import BENCHMARKS, LAUNCH, NETWORK_OPS, SPINNING_OPS
+from shmem_mt.catalogue.catalogue import BENCHMARKS, LAUNCH, NETWORK_OPS, PAIRED, SPINNING_OPS
 from shmem_mt.catalogue.profiles import NETWORK_PROFILES, PROFILES
 from shmem_mt.targets import fabrics
 
@@ -51,10 +51,15 @@ class Start:
         """True where the time of the launch is wanted, which no program can take."""
         return any(LAUNCH in text.split(",") for text in self.arguments)
 
+    @property
+    def partner(self):
+        """Where the PEs of a pair must be (catalogue.PARTNERS); empty: far where that can be, or there are no pairs."""
+        return self.arguments[self.arguments.index(_PARTNER) + 1] if _PARTNER in self.arguments else ""
+
     def title(self, implementation):
         """For people."""
         over = f" over {self.fabric.name}" if self.fabric.is_network else ""
-        params = self.params(implementation)
+        params = {**self.params(implementation), **({"partner": self.partner} if self.partner else {})}
         told = "".join(f", {name.replace('_', ' ')} {text}" for name, text in params.items() if name != "fabric")
         return f"{self.program}{over}, {self.pes} PEs x {self.threads} threads{told}"
 
@@ -72,6 +77,7 @@ class Start:
         return params
 
 
+_PARTNER = "--partner"
 COALESCED = ("message_rate",)  # programs (of message-rate and requests) that are measured with coalescing on and off
 
 
@@ -89,6 +95,7 @@ class Choices:
     syncs: tuple | None = None
     rounds: int | None = None
     extra: tuple = ()  # arguments for every program
+    partners: tuple | None = None  # between hosts
 
 
 def starts_over(fabric, profile_name, benchmarks, choices, cores):
@@ -97,10 +104,18 @@ def starts_over(fabric, profile_name, benchmarks, choices, cores):
     if not fabric.is_network:
         return plan
     return [
-        replace(start, fabric=fabric, coalescing=coalescing)
+        replace(start, fabric=fabric, coalescing=coalescing, arguments=(*start.arguments, *partner))
         for start in plan
         for coalescing in (("on", "off") if start.program in COALESCED else (start.coalescing,))
+        for partner in _partners(start, choices if fabric.is_given else Choices())
     ]
+
+
+def _partners(start, choices):
+    """The further arguments of each start that it becomes."""
+    ops = start.arguments[start.arguments.index("--ops") + 1].split(",")
+    in_pairs = start.program in PAIRED and not set(ops) <= {"barrier_all", "sync_all"}
+    return [(_PARTNER, name) for name in choices.partners or ()] if in_pairs and choices.partners else [()]
 
 
 def starts(profile, benchmarks, choices, cores):

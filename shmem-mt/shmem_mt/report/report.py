@@ -56,8 +56,8 @@ def _charts(points, fabric):
 
 def _joined(runs):
     """All points; a label that occurs in several runs gets the name of its run. What was measured without coalescing,
-    or over links of a given rate or number, stands beside the rest as if it were another implementation; `library` is
-    the name that all of them share."""
+    with partners on one host of several, or over links of a given rate or number, stands beside the rest as if it were
+    another implementation; `library` is the name that all of them share."""
     seen: dict[str, set[str]] = {}
     for directory, points, _ in runs:
         for label in {p["label"] for p in points}:
@@ -68,6 +68,8 @@ def _joined(runs):
         for point in points:
             library = point["label"] if len(seen[point["label"]]) == 1 else f"{point['label']} ({name})"
             label = library + ", coalescing off" * (point["params"].get("coalescing") == "off")
+            partner = point["params"].get("partner", "far")
+            label += f", partner {partner}" * (partner != "far")
             label += f", {point['params']['link_rate']}" if "link_rate" in point["params"] else ""
             label += f", {point['params']['rails']} rails" if point["params"].get("rails", 1) > 1 else ""
             joined.append({**point, "label": label, "library": library, "run": directory})

@@ -9,7 +9,7 @@ IMBALANCE = "imbalance"  # of a mini-app: how uneven the computing of its PEs is
 FIGURE = "figure_of_merit"  # what the original of a mini-app prints of itself; the first one is its headline
 _OF_POINTS = {"part", "timed"}  # params that differ within a run
 _OF_RUNS = {"pes", "threads", "op", "context", *_OF_POINTS, "oversubscribed"}  # that say who ran a problem, and how
-_OF_RUNS |= {"fabric", "coalescing", "link_rate", "rails", "setting"}
+_OF_RUNS |= {"fabric", "coalescing", "link_rate", "rails", "setting", "hosts", "partner"}
 
 
 def describe(benchmark, params):
@@ -61,7 +61,9 @@ def describe(benchmark, params):
         parts.append(f"{params['rails']} rails")
     if "setting" in params:
         parts.append(f"setting {params['setting']}")
-    parts.append(f"{params.get('pes', '?')} PEs")
+    if "partner" in params:
+        parts.append(f"partner {params['partner']}")
+    parts.append(f"{params.get('pes', '?')} PEs" + (f" on {params['hosts']} hosts" if "hosts" in params else ""))
     if params.get("threads", 1) > 1:
         parts.append(f"{params['threads']} threads")
     if params.get("oversubscribed"):

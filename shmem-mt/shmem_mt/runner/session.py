@@ -32,6 +32,7 @@ def run(options):
     catalogue.check_syncs(options.sync)
     catalogue.check_policies(options.policies)
     catalogue.check_computations(options.computation)
+    catalogue.check_partners(options.partners)
     study = not options.fabric and all(benchmark.is_study for benchmark in benchmarks)
     names = [fabrics.for_studies().name] if study else options.fabric
     places = places_of.chosen(options.hosts, options.hostfile, options.nodes)
@@ -46,7 +47,13 @@ def run(options):
     extra += ("--polls-us", ",".join(map(str, options.polls_us))) if options.polls_us else ()
     extra += ("--outstanding", ",".join(map(str, options.outstanding))) if options.outstanding else ()
     choices = plan.Choices(
-        _tuple(options.pes), _tuple(options.threads), _tuple(options.sizes), _tuple(options.sync), options.rounds, extra
+        _tuple(options.pes),
+        _tuple(options.threads),
+        _tuple(options.sizes),
+        _tuple(options.sync),
+        options.rounds,
+        extra,
+        _tuple(options.partners),
     )
     catalogue.check_pes(benchmarks, choices.pes)
     facts = machine.facts()
@@ -70,6 +77,8 @@ def run(options):
         if not options.fabric and len(seen) > 1 and fabrics.ON_NODE in hosts_of:
             hosts_of = {fabrics.HOSTS: None}  # where the launcher of a template has put the PEs by itself
             starts, too_large = planned()
+        if options.partners and fabrics.HOSTS not in hosts_of:
+            raise UserError(f"--partners {','.join(options.partners)}: PEs are not on several hosts here")
         found += [reference] * bool(reference)
         _tell_builds(found, folder.directory)
         seed = options.seed or random.randrange(1, 10**9)
@@ -91,13 +100,20 @@ def _tell_builds(found, directory):
 
 
 def _fitting(starts, hosts_of):
-    """(those whose PEs have room on the hosts, why the others are skipped)."""
-    room = {fabric: there.slots for fabric, there in hosts_of.items() if isinstance(there, places_of.Places)}
-    large = [start for start in starts if start.pes > room.get(start.fabric, start.pes)]
-    told = dict.fromkeys(
-        _skipped(start.fabric, f"for {start.pes} PEs: its hosts have room for {room[start.fabric]}") for start in large
-    )
-    return [start for start in starts if start not in large], list(told)
+    """(those whose PEs have room, and partners, on the hosts; why the others are skipped)."""
+    fitting, told = [], dict[str, None]()
+    for start in starts:
+        there, reason = hosts_of[start.fabric], ""
+        if isinstance(there, places_of.Places) and start.pes > there.slots:
+            reason = f"for {start.pes} PEs: its hosts have room for {there.slots}"
+        elif start.partner and there is not None and not there.have_partners(start.pes, start.partner):
+            spread = ", ".join(map(str, filter(None, there.counts(start.pes))))
+            reason = f"for {start.pes} PEs: of hosts with {spread} not every PE has a partner {start.partner}"
+        if reason:
+            told[_skipped(start.fabric, reason)] = None
+        else:
+            fitting.append(start)
+    return fitting, list(told)
 
 
 def _look_at_hosts(found, places, starts, hosts_of, directory):
@@ -335,7 +351,8 @@ class Session:
 
         def on_point(event):
             event = {k: v for k, v in event.items() if k != "event"}
-            event.update(label=implementation.label, round=number, params={**event["params"], **labels})
+            params = {**event["params"], **labels, **self._where(implementation, start, event["params"])}
+            event.update(label=implementation.label, round=number, params=params)
             found[self.folder.keep_point(event)] = None
 
         timeout_s = plan.profile_of(self.profile_name, start.fabric).timeout_s
@@ -370,6 +387,17 @@ class Session:
                 f"{implementation.label}: {start.title(implementation)} {outcome.problem}",
                 [] if again else last_lines(log),
             )
+
+    def _where(self, implementation, start, params):
+        """{"fabric"} of a point that says that its PEs were elsewhere than its start wanted: on several hosts where all
+        were to be on one, or the other way round."""
+        count, on_node, given = params.get("hosts", 1), start.fabric == fabrics.ON_NODE, start.fabric.is_given
+        if not (on_node and count > 1) and not (given and count == 1 and start.pes > 1):
+            return {}
+        name = (fabrics.HOSTS if on_node else fabrics.ON_NODE).name
+        what = f"{implementation.label}: {start.title(implementation)}: PEs were on {count} host{'s' * (count > 1)}"
+        self.skip(f"{what}, so its points are called {name}, though measured as {start.fabric.name}")
+        return {"fabric": name}
 
     def _padding(self, number, start):
         """Characters: where a process has its stack depends on the size of its environment, and what it measures on
@@ -428,7 +456,8 @@ class Session:
 
 def _launch(other, seconds):
     """The point of a launch, from the launcher's start to its end. `other`: one of the same start."""
-    params = {**{name: other["params"][name] for name in ("pes", "threads", "oversubscribed")}, "op": catalogue.LAUNCH}
+    same = ("pes", "threads", "oversubscribed", "hosts")
+    params = {**{name: other["params"][name] for name in same if name in other["params"]}, "op": catalogue.LAUNCH}
     values = {"metric": "time", "unit": "s", "samples": [seconds], "valid": other["valid"]}
     return {"benchmark": other["benchmark"], "params": params, **values}
 

@@ -52,6 +52,11 @@ class Places:
             counts[place] += 1
         return counts
 
+    def have_partners(self, pes, partner):
+        """Whether each of an even number of PEs has a partner near, on its host, or far, on another one."""
+        counts = self.counts(pes)
+        return not any(count % 2 for count in counts) if partner == "near" else 2 * max(counts) <= pes
+
     def _filled(self, level):
         return sum(min(host.slots, level) for host in self.all)
 

@@ -1,4 +1,5 @@
-"""Parts of the programs that need no OpenSHMEM: histograms, the numbers that tell messages apart, and cores."""
+"""Parts of the programs that need no OpenSHMEM: histograms, the numbers that tell messages apart, partners, and
+cores."""
 
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ PROGRAM = """
 
 #include "programs/common/cores.hpp"
 #include "programs/common/histogram.hpp"
+#include "programs/common/partners.hpp"
 #include "programs/common/validation.hpp"
 #include "programs/progress/overlap_computation.hpp"
 #include "programs/progress/thread_switches.hpp"
@@ -62,6 +64,46 @@ int bases() {
 }
 
 // A PE of that host that may use CPUs from first on.
+// Every PE has one partner, half of them send, PE 0 among them, and all are as near as wanted.
+bool pairs_up(const std::vector<long>& hosts, const std::vector<Partner>& partners, const std::string& wanted) {
+    size_t senders = 0;
+    for (size_t pe = 0; pe < partners.size(); ++pe) {
+        const Partner& other = partners[static_cast<size_t>(partners[pe].pe)];
+        senders += partners[pe].sends;
+        if (other.pe != static_cast<int>(pe) || other.sends == partners[pe].sends)
+            return false;
+    }
+    return partners.size() == hosts.size() && 2 * senders == hosts.size() && partners[0].sends &&
+           nearness(hosts, partners) == wanted;
+}
+
+int partners() {
+    for (const int n_pes : {2, 4, 8, 256}) {
+        const size_t n = static_cast<size_t>(n_pes);
+        std::vector<long> one(n, 7), block, cyclic;
+        for (int pe = 0; pe < n_pes; ++pe) {
+            block.push_back(pe < n_pes / 2 ? 9 : 3);
+            cyclic.push_back(pe % 2);
+        }
+        WANT(pairs_up(one, near_partners(one), "near") && far_partners(one).empty());
+        const std::vector<Partner> by_itself = partners_of(block, "");
+        for (int pe = 0; pe < n_pes; ++pe) {
+            const Partner half = half_partner(pe, n_pes);
+            WANT(by_itself[static_cast<size_t>(pe)].pe == half.pe && half.sends == (pe < n_pes / 2));
+        }
+        for (const std::vector<long>& hosts : {block, cyclic}) {
+            WANT(pairs_up(hosts, partners_of(hosts, ""), "far") && pairs_up(hosts, partners_of(hosts, "far"), "far"));
+            WANT(n_pes == 2 ? near_partners(hosts).empty() : pairs_up(hosts, partners_of(hosts, "near"), "near"));
+        }
+    }
+    const std::vector<long> uneven = {1, 2, 1, 1, 3, 1}, three = {1, 2, 3, 1, 2, 3, 3, 3};
+    WANT(near_partners(uneven).empty() && far_partners(uneven).empty());
+    WANT(pairs_up(uneven, partners_of(uneven, ""), "mixed"));
+    WANT(pairs_up(three, partners_of(three, "far"), "far") && pairs_up(three, partners_of(three, "near"), "near"));
+    WANT(half_partner(0, 1).pe == 0 && half_partner(0, 1).sends);
+    return 0;
+}
+
 Cores bound(long host, int first, int count, long group = 0, double group_cpus = 0) {
     Cores cores;
     cores.host = host;
@@ -130,7 +172,7 @@ int computations() {
 }
 
 int main() {
-    return buckets() + bases() + cores() + switches() + computations();
+    return buckets() + bases() + partners() + cores() + switches() + computations();
 }
 """
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import compiled_without
+from conftest import compiled_without, run_points
 from shmem_mt import sources
 from shmem_mt.catalogue import catalogue
 from shmem_mt.errors import UserError
@@ -31,6 +31,7 @@ def test_programs_are_found():
         (["--placements", "moon"], "unknown placement"),
         (["--contexts", "odd"], "unknown context"),
         (["--teams", "red"], "unknown team"),
+        (["--partner", "next"], "unknown partner next; there are near, far"),
         (["--buffer-bytes", "1"], "not a number between"),
         (["--compute-ratio", "0"], "not a number between"),
         (["--plant-fault", "x"], "no fault is called x"),
@@ -68,3 +69,15 @@ def test_contexts_missing_are_skipped_by_name(implementation, tmp_path):
     assert {p["params"]["context"] for p in points} == {"default"}
     assert any("shmem_ctx_create" in skip["reason"] for skip in outcome.skips)
     assert any(skip["what"] == "put_signal_round_trip" for skip in outcome.skips)
+
+
+@pytest.mark.parametrize("program", ["bandwidth", "ordering"])
+def test_partners_that_are_not_there_are_no_points(implementation, tmp_path, program):
+    """With the fault every PE is a host for itself, and has no partner on it."""
+    told = ("--sizes", "64", "--plant-fault", "foreign-clocks", "--partner")
+    assert run_points(implementation, tmp_path, program, 2, 1, *told, "near") == ([], {"all"})
+    (point, *_), _ = run_points(implementation, tmp_path, program, 4, 1, *told, "far")
+    assert (point["params"]["hosts"], point["params"]["partner"]) == (4, "far")
+    assert run_points(implementation, tmp_path, program, 2, 1, *told[:2], "--partner", "far") == ([], {"all"})
+    (point, *_), _ = run_points(implementation, tmp_path, program, 2, 1, *told[:2], "--partner", "near")
+    assert not {"hosts", "partner"} & set(point["params"])  # of one host nothing is said

@@ -23,7 +23,8 @@ SRUN = "-N{nodes} -n{pes} -c{threads} {program}"
 def imitation(tmp_path):
     """(oshcc, a launcher, the file with its calls) of an OpenSHMEM whose compiler makes empty programs, and whose
     launcher prints one point. PEs are on hosts n1 and n2 by turns, which have kernels of their own."""
-    event = json.dumps({"event": "point", **make_point(benchmark="bandwidth", metric="bandwidth", unit="bytes/s")})
+    point = make_point(benchmark="bandwidth", metric="bandwidth", unit="bytes/s", hosts=2, partner="far")
+    event = json.dumps({"event": "point", **point})
     done = json.dumps({"event": "done", "points": 1})
     calls = tmp_path / "calls"
     facts = {"event": "host", "cpu": "X", "cores": 8, "memory_bytes": 2**34, "governor": ""}
@@ -85,7 +86,36 @@ def test_hosts_of_an_allocation_are_used_by_themselves(run, tmp_path, monkeypatc
 def test_on_node_is_one_host_of_several(run, tmp_path):
     status, _, calls = run("{hosts} -n{pes} {program}", "--hosts", "a:4,b:4", "--fabric", "on-node", "--threads", "1")
     assert status == 0 and {call[0] for call in calls} == {"a:2"}
-    assert {r["params"]["fabric"] for r in read_results(tmp_path / "run")} == {"on-node"}
+
+
+def test_points_have_the_fabric_of_where_their_pes_were(run, imitation, tmp_path):
+    """Whatever was asked for. The launcher takes no notice of the hosts: its PEs are on two, or on one."""
+    more = ("{hosts} -n{pes} {program}", "--hosts", "a:4,b:4", "--threads", "1")
+    _, stderr, _ = run(*more, "--fabric", "on-node")
+    assert {r["params"]["fabric"] for r in read_results(tmp_path / "run")} == {"hosts"}
+    what = "PEs were on 2 hosts, so its points are called hosts, though measured as on-node"
+    assert f"shmem-mt: A: bandwidth, 2 PEs x 1 threads: {what}\n" in stderr
+    launcher = pathlib.Path(imitation[1])
+    launcher.write_text(launcher.read_text().replace(', "hosts": 2, "partner": "far"', ""))
+    _, stderr, _ = run(*more, "--out", tmp_path / "one")
+    assert {r["params"]["fabric"] for r in read_results(tmp_path / "one")} == {"on-node"}
+    assert "PEs were on 1 host, so its points are called on-node, though measured as hosts" in stderr
+
+
+def test_partners_are_told_to_programs_and_skipped_where_there_are_none(run, tmp_path):
+    told = ("{hosts} -n{pes} {program}", "--hosts", "a:4,b:4", "--threads", "1", "--pes", "2,4")
+    status, stderr, calls = run(*told, "--partners", "near,far")
+    assert status == 0
+    assert sorted((call[0], call[call.index("--partner") + 1]) for call in calls) == [
+        ("a:1,b:1", "far"),
+        ("a:2,b:2", "far"),
+        ("a:2,b:2", "near"),
+    ]
+    assert "fabric hosts skipped: for 2 PEs: of hosts with 1, 1 not every PE has a partner near\n" in stderr
+    status, stderr, _ = run(*told, "--partners", "near,next", "--out", tmp_path / "none")
+    assert status == 2 and "--partners next: there are near, far" in stderr
+    status, stderr, _ = run(*told, "--partners", "near", "--fabric", "on-node", "--out", tmp_path / "none")
+    assert status == 2 and "--partners near: PEs are not on several hosts here" in stderr
 
 
 def test_facts_of_hosts_are_gathered_compared_and_shown(run, tmp_path):
@@ -156,12 +186,14 @@ def test_heddle_between_two_hosts(implementation, wrappers, two_kernels, tmp_pat
     pair = ["--oshcc", os.path.abspath(wrappers[0]), "--oshrun", wrappers[1], "--label", "A"]
     chosen = ["--only", "bandwidth", "--sizes", "64", "--threads", "1", "--rounds", "1", "--out", tmp_path / "run"]
     names = ",".join(f"{host.name}:2" for host in two_kernels.all)
+    chosen += ["--pes", "4", "--partners", "near,far"]
     told = ["env", f"OMPI_MCA_plm_rsh_agent={two_kernels.agent}", f"PYTHONPATH={SUITE}", "HEDDLE_NET_TRANSPORTS=tcp"]
     suite = [*told, sys.executable, "-m", "shmem_mt", "run", *pair, *chosen, "--hosts", names]
     done = subprocess.run(two_kernels.all[0].within(*suite), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     found = read_results(tmp_path / "run")
-    assert found and all(r["valid"] and r["params"]["fabric"] == "hosts" for r in found)
+    assert all(r["valid"] and r["params"]["fabric"] == "hosts" and r["params"]["hosts"] == 2 for r in found)
+    assert {r["params"]["partner"] for r in found} == {"near", "far"}
     seen = json.loads((tmp_path / "run" / "machine.json").read_text())["hosts"]
     assert [host["name"] for host in seen] == sorted(host.name for host in two_kernels.all)
     assert all(host["kernel"] == os.uname().release and host["cores"] == os.cpu_count() for host in seen)

@@ -256,6 +256,14 @@ def test_a_report_keeps_fabrics_apart(tmp_path):
         assert {x for panel in chart.panels for s in panel.series for x in s.x} == {8}
 
 
+def test_partners_on_one_host_of_several_stand_apart(tmp_path):
+    between = dict(fabric="hosts", hosts=2)
+    text, _ = page_of(tmp_path, {**between, "partner": "far"}, {**between, "partner": "near"})
+    assert "<h2>Summary, hosts</h2>" in text and "A, partner near" in text and "partner far" not in text
+    params = make_point(**between, partner="near")["params"]
+    assert ", hosts, partner near, 2 PEs on 2 hosts" in describe("requests", params)
+
+
 def test_a_report_of_on_node_alone_has_the_places_it_had(tmp_path):
     text, charts = page_of(tmp_path, {})
     assert {"rate-by-operation", "rate-by-size"} <= {c.slug for c in charts}
