@@ -12,7 +12,7 @@ import shtab
 from shmem_mt import __version__
 from shmem_mt.catalogue import catalogue
 from shmem_mt.errors import Ended, MeasuredOtherwiseError, UserError
-from shmem_mt.targets import fabrics
+from shmem_mt.targets import fabrics, libraries
 from shmem_mt.targets.launch_template import LaunchTemplate
 from shmem_mt.targets.machine import OTHERS
 from shmem_mt.targets.places import MOST_HOSTS
@@ -89,6 +89,12 @@ def _add_run(commands):
         type=LaunchTemplate,
         metavar="TEMPLATE",
         help="in place of --oshrun: any launcher's command, such as 'srun -N{nodes} -n{pes} -c{threads} {program}'",
+    )
+    run.add_argument(
+        "--library",
+        action="append",
+        metavar="DIR",
+        help="an installed OpenSHMEM: DIR/bin/oshcc and DIR/bin/oshrun; repeat for several (see list)",
     )
     run.add_argument("--label", action="append", metavar="NAME", help="what to call this implementation")
     run.add_argument(
@@ -385,6 +391,9 @@ def _list(_options):
     for name, what in catalogue.SYNCS.items():
         print(f"{name:14} {what}")
     print(f"\nprogress policies\n{', '.join(catalogue.POLICIES)}")
+    print("\nlibraries, which their headers tell, and what they need")
+    for library in filter(lambda library: library.needs, libraries.KNOWN):
+        print(f"{library.name:16} needs {library.needs}{'' if library.has_run else ' (not run here)'}")
     print("\nfabrics")
     for fabric in fabrics.NAMED:
         print(f"{fabric.name:14} {fabric.what}")

@@ -38,7 +38,7 @@ def run(options):
     places = places_of.chosen(options.hosts, options.hostfile, options.nodes)
     several = places is not None and len(places.all) > 1
     wanted = fabrics.parse(None if study and several else names, options.link_rate, options.rails, places)
-    found = openshmem.resolve(options.oshcc, options.oshrun, options.label)
+    found = openshmem.resolve(options.oshcc, options.oshrun, options.label, options.library)
     extra: tuple[str, ...] = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
     extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
     extra += ("--computation", ",".join(options.computation)) if options.computation else ()

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from shmem_mt.errors import UserError
 from shmem_mt.targets import fabrics, machine
 from shmem_mt.targets.places import Places
 
@@ -45,7 +46,10 @@ class Implementation:
     has_settings: ClassVar[bool] = False  # can be told what SETTINGS, ORDERS and CHANNELS say
     exit_status_counts: ClassVar[bool] = True  # False: a launcher that fails behind a program that is done
 
-    vendor: ClassVar[str] = "?"  # a part of what its headers say of their vendor, and no others do
+    vendor: ClassVar[str] = ""  # a part of what its headers say of their vendor, and no others do; empty: not known
+    needs: ClassVar[str] = ""  # what a user must have done; empty: nothing is known of it
+    has_run: ClassVar[bool] = True  # here; False: it is described from its documentation
+    defaults: ClassVar[dict] = {}  # variables that PEs get, unless the environment has them
 
     @classmethod
     def launches(cls, version):
@@ -103,7 +107,8 @@ class Implementation:
     ):
         """The command that runs a compiled program. `hosts`: Places, or those that are made for the fabric; None: the
         launcher decides."""
-        variables = self.fabric_settings(fabric, coalescing) if fabric.is_network else {}
+        variables = {name: value for name, value in self.defaults.items() if name not in os.environ}
+        variables |= self.fabric_settings(fabric, coalescing) if fabric.is_network else {}
         variables |= self.settings(setting) if setting else {}
         run = [self.binaries[program], *arguments]
         if self.template:
@@ -143,6 +148,7 @@ class Heddle(Implementation):
     coalesces = True
     has_settings = True
     vendor = "Heddle"
+    needs = "nothing more; its oshrun starts PEs on other hosts by prterun, mpirun, srun, mpiexec (Hydra) or flux"
 
     @classmethod
     def launches(cls, version):
@@ -186,6 +192,7 @@ class OpenMpi(Implementation):
     name = "Open MPI"
     exit_status_counts = False
     vendor = "open-mpi.org"
+    needs = "a build with OSHMEM and UCX"
 
     @classmethod
     def launches(cls, version):
@@ -206,9 +213,12 @@ class OpenMpi(Implementation):
         if not {"--bind-to", "--map-by"} & set(self.oshrun):
             place = ["--map-by", f"slot:PE={threads}", "--bind-to", "core"]
             flags += place if binds(pes, threads, hosts) else ["--bind-to", "none"]
-        if not binds(pes, threads, hosts) if given else pes * threads > usable_cpus():
-            flags += ["--mca", "mpi_yield_when_idle", "1"]
-        return flags
+        too_few = not binds(pes, threads, hosts) if given else pes * threads > usable_cpus()
+        return flags + (self.yielding_flags() if too_few else [])
+
+    def yielding_flags(self):
+        """How it is told to yield cores while it waits."""
+        return ["--mca", "mpi_yield_when_idle", "1"]
 
     def host_flags(self, hosts, pes):
         return ["--host", _places(hosts, pes)]
@@ -257,7 +267,57 @@ class Hydra(Implementation):
         return ["-hosts", _places(hosts, pes)]
 
 
-KNOWN = (Heddle, OpenMpi, Hydra)
+_HEAP = {"SHMEM_SYMMETRIC_SIZE": "512M"}  # of a PE; by themselves these two have less than benchmarks need
+
+
+class Sandia(Hydra):
+    """Sandia OpenSHMEM (SOS) on libfabric: README and src/shmem_launcher_script.in of its sources. Its oshrun is the
+    launcher that OSHRUN_LAUNCHER names, or the first of yod, mpiexec, mpirun and srun on PATH."""
+
+    name = "Sandia OpenSHMEM"
+    vendor = "Sandia OpenSHMEM"
+    has_run = False
+    defaults = _HEAP
+    needs = "a build with --enable-pmi-simple; OSHRUN_LAUNCHER=mpiexec.hydra, or srun --mpi=pmi2 in --launch"
+
+    @classmethod
+    def launches(cls, version):
+        return False  # no launcher is its own
+
+    def cannot_be_told(self, fabric):
+        if fabric.is_given or not fabric.is_network:
+            return ""
+        return "what joins the PEs of a host was chosen when it was built, and between hosts by SHMEM_OFI_PROVIDER"
+
+    def setting_flags(self, variables):
+        return [word for item in variables.items() for word in ("-genv", *item)]
+
+
+class OsssUcx(OpenMpi):
+    """OSSS-UCX on UCX and PMIx: doc/building.md and man/man1/oshrun.1.in of its sources. Its oshrun is the launcher
+    that SHMEM_LAUNCHER names, or the first of PRRTE's prun, mpiexec and mpirun on PATH."""
+
+    name = "OSSS-UCX"
+    vendor = "osss-ucx"
+    exit_status_counts = True
+    has_run = False
+    defaults = _HEAP
+    needs = "UCX with --enable-mt; Open MPI or PRRTE as SHMEM_LAUNCHER, or srun --mpi=pmix in --launch"
+
+    @classmethod
+    def launches(cls, version):
+        return False  # no launcher is its own
+
+    def fabric_settings(self, fabric, coalescing):
+        settings = super().fabric_settings(fabric, coalescing)
+        return {name: value for name, value in settings.items() if not name.startswith(_MCA)}
+
+    def yielding_flags(self):
+        return []
+
+
+KNOWN = (Heddle, OpenMpi, Hydra, Sandia, OsssUcx)
+STARTED_BY = {Sandia: Hydra, OsssUcx: OpenMpi}  # libraries without a launcher of their own -> whose they must have
 
 
 def usable_cpus():
@@ -278,14 +338,23 @@ def binds(pes, threads, hosts):
     return pes * threads <= usable_cores() and not hosts
 
 
-def class_of(version):
-    """The class of the library whose launcher says that of its version."""
-    return next((library for library in KNOWN if library.launches(version)), Implementation)
+def class_of(version, vendor=""):
+    """The class of the library whose launcher says that of its version, or that has none of its own and whose headers
+    say that of their vendor. Raises UserError where such a one has a launcher that its class does not know."""
+    launcher = next((library for library in KNOWN if library.launches(version)), Implementation)
+    library = of_headers(vendor)
+    if library not in STARTED_BY:
+        return launcher
+    if not issubclass(launcher, STARTED_BY[library]) and "PRRTE" not in version:
+        raise UserError(f"{library.name} is started by {version!r}, which SHMEM-MT cannot tell what to do; it needs "
+                        f"{library.needs}")
+    return library
 
 
 def of_headers(vendor):
     """The class of the library whose headers say that of their vendor."""
-    return next((library for library in KNOWN if library.vendor in vendor), Implementation)
+    known = (library for library in KNOWN if library.vendor and library.vendor.lower() in vendor.lower())
+    return next(known, Implementation)
 
 
 def _can_be_told(hosts):

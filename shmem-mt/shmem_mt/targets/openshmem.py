@@ -12,10 +12,13 @@ from shmem_mt.targets.launch_template import LaunchTemplate
 from shmem_mt.targets.machine import first_line
 
 
-def resolve(oshccs, oshruns, labels):
-    """Implementations from the three lists of options; the wrappers beside this command or on PATH without any. A
-    launcher is a command or a LaunchTemplate."""
+def resolve(oshccs, oshruns, labels, folders=None):
+    """Implementations from the lists of options; the wrappers beside this command or on PATH without any. A launcher is
+    a command or a LaunchTemplate. Those of installations, whose bin/ has both wrappers, come last."""
     oshccs, oshruns, labels = list(oshccs or []), list(oshruns or []), list(labels or [])
+    if len(oshccs) == len(oshruns):
+        oshccs += [os.path.join(folder, "bin", "oshcc") for folder in folders or []]
+        oshruns += [shlex.quote(os.path.join(folder, "bin", "oshrun")) for folder in folders or []]
     if not oshccs and len(oshruns) == sum(isinstance(oshrun, LaunchTemplate) for oshrun in oshruns) < 2:
         oshccs, oshruns = [_beside_or_on_path("oshcc")], oshruns or [_beside_or_on_path("oshrun")]
     if len(oshccs) != len(oshruns):
@@ -54,7 +57,8 @@ def identified(compiler, launcher, label, sources=None, template=None):
     for any launcher, its headers. Without a label it is called as its class is, or as the compiler wrapper where that
     has no name."""
     version = first_line([*launcher, "--version"]) or "unknown"
-    library = libraries.of_headers(build.vendor(compiler)) if template else libraries.class_of(version)
+    vendor = build.vendor(compiler) if sources is None else ""
+    library = libraries.of_headers(vendor) if template else libraries.class_of(version, vendor)
     if label is None:
         label = library.name or os.path.basename(compiler)
     said = first_line([compiler, "--version"]) or "unknown"
