@@ -10,7 +10,7 @@ import time
 import shtab
 
 from shmem_mt import __version__
-from shmem_mt.catalogue import catalogue
+from shmem_mt.catalogue import catalogue, explain
 from shmem_mt.errors import Ended, MeasuredOtherwiseError, UserError
 from shmem_mt.targets import fabrics, libraries
 from shmem_mt.targets.launch_template import LaunchTemplate
@@ -70,6 +70,9 @@ def build_parser():
     _add_report(commands)
     _add_simulate(commands)
     _add_compare(commands)
+    explaining = commands.add_parser("explain", help="say what benchmarks do, in words and pictures of messages")
+    explaining.add_argument("names", nargs="+", choices=catalogue.names(), metavar="NAME", help="see list")
+    explaining.set_defaults(call=_explain)
     listing = commands.add_parser("list", help="list benchmarks, operations and synchronizations")
     listing.set_defaults(call=_list)
     return parser
@@ -382,6 +385,11 @@ def _compare(options):
     from shmem_mt.comparison.compare import compare
 
     return compare(options)
+
+
+def _explain(options):
+    print("\n\n".join("\n".join(explain.lines(name)) for name in options.names))
+    return 0
 
 
 def _list(_options):
