@@ -156,6 +156,7 @@ def _add_run(commands):
         action="store_true",
         help="begin anew where --out was measured with something else, which is kept as DIR.TIME",
     )
+    run.add_argument("--dry-run", action="store_true", help="say what would be measured and how long it takes")
     run.add_argument(
         "--rounds",
         type=_positive,

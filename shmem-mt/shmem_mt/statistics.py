@@ -36,6 +36,16 @@ def is_settled(values, half_width):
     return len(values) >= FEWEST_STARTS and high - low <= 2 * half_width * abs(float(numpy.median(values)))
 
 
+def starts_to_settle(values, half_width):
+    """About how many starts it takes until `is_settled`, judged by those that there are, as if their distribution were
+    normal; None of fewer than 3, which say too little."""
+    if len(values) < 3:
+        return None
+    error = stats.norm.ppf((1 + STOPPING) / 2) * numpy.sqrt(numpy.pi / 2) * numpy.std(values, ddof=1)  # of a median
+    wanted = (error / (half_width * abs(numpy.median(values)))) ** 2 if error else 0.0
+    return max(FEWEST_STARTS, int(numpy.ceil(min(wanted, 1e6))))
+
+
 def median_interval(rounds):
     """Median of the starts' values and its interval: (median, low, high). `rounds` has a list of samples a start."""
     values = start_values(rounds)

@@ -5,7 +5,15 @@ import pytest
 from scipy import stats
 from shmem_mt.catalogue.profiles import PROFILES
 from shmem_mt.runner.session import HALF_WIDTH
-from shmem_mt.statistics import FEWEST_STARTS, STOPPING, interval_of, is_settled, median_interval, ratio_interval
+from shmem_mt.statistics import (
+    FEWEST_STARTS,
+    STOPPING,
+    interval_of,
+    is_settled,
+    median_interval,
+    ratio_interval,
+    starts_to_settle,
+)
 
 
 def test_a_start_is_one_value():
@@ -157,3 +165,20 @@ def test_an_interval_of_sides_that_are_no_pairs_is_welchs():
     found = ratio_interval(*([[value] for value in numpy.exp(side)] for side in (a, b)), paired=False)
     assert found == pytest.approx(numpy.exp([change, change - width, change + width]))
     assert ratio_interval([[3.0]] * 6, [[2.0]] * 7, paired=False) == pytest.approx((1.5, 1.5, 1.5))
+
+
+def test_how_many_starts_it_takes_is_foreseen_by_few_of_them():
+    """Of normal noise; the starts that it took were counted, from 6 on and one by one."""
+    random = numpy.random.default_rng(7)
+    for noise in (0.02, 0.05, 0.08):
+        took, foreseen = [], []
+        for _ in range(60):
+            values = list(random.normal(1, noise, 12))
+            foreseen.append(starts_to_settle(values, 0.05))
+            values = values[:FEWEST_STARTS]
+            while not is_settled(values, 0.05):
+                values.append(random.normal(1, noise))
+            took.append(len(values))
+        assert 0.6 < numpy.median(foreseen) / numpy.median(took) < 1.7, noise
+    assert starts_to_settle([1.0, 1.0], 0.05) is None
+    assert starts_to_settle([1.0, 1.0, 1.0], 0.05) == FEWEST_STARTS

@@ -62,9 +62,10 @@ class Display:
         self._rows[row] = cells
         self._refresh()
 
-    def finish(self, share_s, left_s):
-        """A program start has ended; `share_s` of the estimated total is done."""
-        self._progress.update(self._task, completed=share_s, left=units.duration(left_s))
+    def finish(self, elapsed_s, left_s):
+        """A program start has ended, so long after the run began."""
+        total_s = max(elapsed_s + left_s, 1e-9)
+        self._progress.update(self._task, completed=elapsed_s, total=total_s, left=units.duration(left_s))
         self._refresh()
 
     def note(self, text):

@@ -36,6 +36,7 @@ from shmem_mt.statistics import (
     median_interval,
     ratio_interval,
     start_values,
+    starts_to_settle,
 )
 from shmem_mt.targets import fabrics
 
@@ -45,6 +46,7 @@ MACHINE = (
     *("governor", "boost", "huge_pages", "mitigations", "cpu_quota", "kernel", "environment"),
 )
 LINES = ("raw.jsonl", "jobs.jsonl")  # what a folder is read from
+OF_EVERY_RUN = (*LINES, "results.jsonl", "lock")  # a folder with none of these is somebody else's
 SWITCHES = ("voluntary_switches_per_s", "involuntary_switches_per_s")
 CORES = ("origin_cores", "target_cores")
 
@@ -111,6 +113,12 @@ def load_machine(directory):
         return records.parse("machine.json", _read(path))
     except ValueError as error:
         raise UserError(f"{path}: {error}") from error
+
+
+def load_commands(directory):
+    """The commands that made the run, without their times; none where the folder does not say."""
+    path = os.path.join(directory, "command.txt")
+    return [line.partition(" ")[2] for line in _read(path).splitlines()] if os.path.exists(path) else []
 
 
 def unlike(what, keys, one, other):
@@ -195,8 +203,11 @@ class RunFolder:
         where another process is at it."""
         try:
             os.makedirs(directory, exist_ok=True)
+            found = set(os.listdir(directory))
         except OSError as error:
             raise UserError(f"cannot make the run folder {directory}: {error.strerror}") from error
+        if found and found.isdisjoint(OF_EVERY_RUN):
+            raise UserError(f"{directory} is there and is no run folder; use another --out")
         folder = cls(directory)
         for name in LINES:
             for value in folder._lines(name):
@@ -218,6 +229,10 @@ class RunFolder:
         """True when that program start has been completed with success."""
         return self._done.get(key, {}).get("status") == "ok"
 
+    def seconds_of(self, key):
+        """How long that program start took when it last ended well; None where it has not."""
+        return self._done[key].get("seconds") if self.has_job(key) else None
+
     def results_of(self, key):
         """The keys of the results that this program start gave values to, as its job says; the jobs of older folders
         do not."""
@@ -232,6 +247,10 @@ class RunFolder:
     def is_settled(self, key, half_width):
         """statistics.is_settled of a point's starts."""
         return is_settled(start_values(rounds_of(self._merged(key))), half_width)
+
+    def starts_to_settle(self, key, half_width):
+        """statistics.starts_to_settle of a point's starts."""
+        return starts_to_settle(start_values(rounds_of(self._merged(key))), half_width)
 
     def result(self, key):
         """The merged result of that key."""

@@ -12,11 +12,13 @@ import time
 from shmem_mt import __version__, sources
 from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.errors import MeasuredOtherwiseError, UserError
-from shmem_mt.runner import images, verdicts
+from shmem_mt.runner import dry_run, images, verdicts
+from shmem_mt.runner.forecast import COMPILE_S, Forecast
 from shmem_mt.runner.points import describe
 from shmem_mt.runner.process import last_lines, run_program
 from shmem_mt.runner.progress_display import Display
 from shmem_mt.runner.results import MACHINE, RunFolder, load_machine, unlike, why_invalid
+from shmem_mt.statistics import FEWEST_STARTS
 from shmem_mt.targets import build, fabrics, host_facts, hosts, machine, mpi, openshmem
 from shmem_mt.targets import places as places_of
 
@@ -58,7 +60,7 @@ def run(options):
     catalogue.check_pes(benchmarks, choices.pes)
     facts = machine.facts()
     with contextlib.ExitStack() as stack:
-        hosts_of, skips = _open(wanted, places, stack)
+        hosts_of, skips = _open(wanted, places, stack, not options.dry_run)
         _check_templates(found, hosts_of)
 
         def planned():
@@ -72,24 +74,38 @@ def run(options):
         reference, missing = None, None
         if any(start.program in mpi.SOURCES for start in starts):
             reference, missing = mpi.find(options.mpicc, options.mpirun)
-        folder = RunFolder.read(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
-        seen, unseen = _look_at_hosts(found, places, starts, hosts_of, folder.directory)
+        folder = RunFolder.read(_directory(options, stack))
+        seen, unseen = [], []
+        if not options.dry_run:
+            seen, unseen = _look_at_hosts(found, places, starts, hosts_of, folder.directory)
         if not options.fabric and len(seen) > 1 and fabrics.ON_NODE in hosts_of:
             hosts_of = {fabrics.HOSTS: None}  # where the launcher of a template has put the PEs by itself
             starts, too_large = planned()
-        if options.partners and fabrics.HOSTS not in hosts_of:
+        if options.partners and fabrics.HOSTS not in hosts_of and not options.dry_run:
             raise UserError(f"--partners {','.join(options.partners)}: PEs are not on several hosts here")
         found += [reference] * bool(reference)
-        _tell_builds(found, folder.directory)
+        if not options.dry_run:
+            _tell_builds(found, folder.directory)
         seed = options.seed or random.randrange(1, 10**9)
         session = Session(folder, found, options.profile, starts, facts, hosts_of, seed, options.rounds is None)
         session.refuse_others()
+        if options.dry_run:
+            print("\n".join([*dry_run.lines(session), *skips, *too_large, *_unable(found, hosts_of)]))
+            return 0
         folder.go_on()
         session.write_command(options)
         session.hosts = seen if len(seen) > 1 else session.hosts
         session.skip(*skips, *too_large, *unseen, *_unable(found, hosts_of))
         session.skip(*([f"the MPI reference skipped: {missing}"] if missing else []))
         return session.measure()
+
+
+def _directory(options, stack):
+    """Of the run; where nothing is to be written and nothing is there, one that is gone with the stack."""
+    out = options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S")
+    if options.dry_run and not os.path.isdir(out):
+        return stack.enter_context(tempfile.TemporaryDirectory())
+    return out
 
 
 def _tell_builds(found, directory):
@@ -142,9 +158,9 @@ def _check_templates(found, hosts_of):
             raise UserError("--nodes is for launchers of --launch alone; name the hosts by --hosts or --hostfile")
 
 
-def _open(wanted, places, stack):
+def _open(wanted, places, stack, makes_hosts):
     """({fabric: its hosts}, why others are skipped). The hosts of one within the machine are the first of `places`, or
-    None, the machine itself. Hosts that are made live as long as the stack."""
+    None, the machine itself, or where none are made. Hosts that are made live as long as the stack."""
     found, skips = {}, []
     for fabric in wanted:
         lacking = fabric.missing()
@@ -153,7 +169,8 @@ def _open(wanted, places, stack):
             continue
         try:
             there = contextlib.nullcontext(places if fabric.is_given or places is None else places.first())
-            made = hosts.made(fabric.hosts, fabric.link_rate, fabric.rails or 1) if fabric.hosts > 1 else there
+            several = makes_hosts and fabric.hosts > 1
+            made = hosts.made(fabric.hosts, fabric.link_rate, fabric.rails or 1) if several else there
             found[fabric] = stack.enter_context(made)
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             words = getattr(error, "stderr", None) or str(error)
@@ -198,7 +215,11 @@ class Session:
         self.problems = []  # texts
         self.failed = {}  # (label, start) -> how often
         self.skips = {}  # text -> None, in order
-        self.took = {}  # (label, start) -> seconds of the last time
+        self.forecast = self._learned()
+        self.done = {}  # start -> its rounds that are done
+        self.wanted = {}  # start -> rounds until its points are settled; None where that cannot be told
+        for start in starts if goes_on else ():
+            self._count(start)
         self.libraries = {}
 
     def skip(self, *texts):
@@ -236,13 +257,13 @@ class Session:
 
     def measure(self):
         """The exit status. KeyboardInterrupt is passed on when all that is done has been kept and told."""
-        jobs, ended = self._jobs(), None
-        with Display([i.label for i in self.implementations], sum(s.estimate_s for _, _, s in jobs)) as display:
+        ended = None
+        with Display([i.label for i in self.implementations], self.expected_s()[0]) as display:
             self.display = display
             try:
                 began = time.monotonic()
                 self._build()
-                self._run_jobs([job for job in self._jobs() if job[1].binaries.get(job[2].program)], began)
+                self._run_jobs([job for job in self.jobs() if job[1].binaries.get(job[2].program)], began)
                 if self.goes_on:
                     self._go_on(began)
             except KeyboardInterrupt as interrupt:
@@ -256,7 +277,7 @@ class Session:
             raise ended
         return status
 
-    def _jobs(self):
+    def jobs(self):
         """(round, implementation, start) still to be run. Neighbours are implementations, in turning order."""
         jobs: list[tuple] = []
         for number in range(self.rounds):
@@ -285,7 +306,66 @@ class Session:
                 left_s = began + budget_s - time.monotonic() - sum(self._expected(job[1].label, start) for job in jobs)
                 if left_s > 0 and not self._is_settled(start):
                     for _, implementation, _ in jobs:
-                        self._try(number, implementation, start, left_s)
+                        self._try(number, implementation, start, self._left_s([], time.monotonic() - began))
+
+    def _left_s(self, jobs, elapsed_s):
+        """Seconds until the end: those of the planned jobs, as far as they fit into the profile's time, and of what
+        `_go_on` will do behind them."""
+        budget_s = self.profile.budget_s * len(self.hosts_of)
+        planned_s = 0.0
+        for number in sorted({job[0] for job in jobs}):
+            round_s = sum(self._expected(i.label, start) for n, i, start in jobs if n == number)
+            if number >= 2 and elapsed_s + planned_s + round_s >= budget_s:
+                break
+            planned_s += round_s
+        if not self.goes_on:
+            return planned_s
+        return planned_s + max(0.0, min(budget_s - elapsed_s - planned_s, self._further_s()))
+
+    def expected_s(self):
+        """(seconds that the whole run is expected to take, those of them in which programs are compiled)."""
+        pairs = ((i, start) for i in self.implementations for start in self.starts if i.measures(start))
+        paths = {os.path.join(self._programs_of(i), start.program) for i, start in pairs}
+        missing = [path for path in paths if not os.path.exists(path)]
+        compiling_s = COMPILE_S * -(-len(missing) // (os.cpu_count() or 1))
+        return compiling_s + self._left_s(self.jobs(), compiling_s), compiling_s
+
+    def _programs_of(self, implementation):
+        return self.folder.path("build", _file_name(implementation.label))
+
+    def _further_s(self):
+        """Seconds of the starts behind the planned ones."""
+        known = [rounds for rounds in self.wanted.values() if rounds is not None]
+        usual = sorted(known)[len(known) // 2] if known else self.profile.most_rounds
+        seconds = 0.0
+        for start in self.starts:
+            done, wanted = self.done.get(start, 0), self.wanted.get(start)
+            wanted = min(usual if wanted is None else wanted, self.profile.most_rounds)
+            each_s = sum(self._expected(i.label, start) for i in self.implementations if i.measures(start))
+            seconds += max(0, max(wanted, FEWEST_STARTS) - max(done, start.rounds)) * each_s
+        return seconds
+
+    def _count(self, start):
+        """Notes how many rounds of a start are done, and how many it will take, as far as its points say."""
+        labels = [i.label for i in self.implementations if i.measures(start)]
+        rounds = range(max(self.rounds, self.profile.most_rounds))
+        done = sum(any(self.folder.has_job(start.key(label, number)) for label in labels) for number in rounds)
+        judged = [self.folder.starts_to_settle(key, HALF_WIDTH) for key in self.keys[start]]
+        wanted = None if None in judged or not judged else max(judged)
+        if wanted is not None and done >= FEWEST_STARTS:
+            wanted = done if self._is_settled(start) else max(wanted, done + 1)
+        self.done[start], self.wanted[start] = done, wanted
+
+    def _learned(self):
+        """What earlier invocations on this folder say of how long starts take."""
+        found = Forecast()
+        for start in self.starts:
+            for number in range(max(self.rounds, self.profile.most_rounds)):
+                for implementation in self.implementations:
+                    seconds = self.folder.seconds_of(start.key(implementation.label, number))
+                    if seconds is not None:
+                        found.learn(implementation.label, start, seconds)
+        return found
 
     def _known(self, start):
         """The points that earlier invocations on this folder measured in that start, as the keys of a dict."""
@@ -301,27 +381,28 @@ class Session:
         if self.failed.get((implementation.label, start), 0) < MOST_FAILURES:
             what = f"{implementation.label}, {start.title(implementation)}"
             self.display.start(f"round {number + 1}: {what}", left_s)
+            began = time.monotonic()
             self._run_one(number, implementation, start)
+            self.forecast.learn(implementation.label, start, time.monotonic() - began)
+            self._count(start)
 
     def _build(self):
         needed = sorted({start.program for start in self.starts})
         for implementation in self.implementations:
-            directory = self.folder.path("build", _file_name(implementation.label))
-            failures = build.build(implementation, directory, needed, self.display.say)
+            failures = build.build(implementation, self._programs_of(implementation), needed, self.display.say)
             for program, problem in failures.items():
                 self._problem(f"{implementation.label}: {program} does not compile", problem.splitlines()[-5:])
         self.hand_over = build.hand_over(self.implementations[0], self.folder.path("build"))
         self._write_machine()
 
     def _run_jobs(self, jobs, began):
-        done = 0.0
         for index, (number, implementation, start) in enumerate(jobs):
             if (index == 0 or jobs[index - 1][0] != number) and self._out_of_time(jobs, number, began):
                 break
-            left = sum(self._expected(i.label, s) for _, i, s in jobs[index:])
-            done += start.estimate_s
-            self._try(number, implementation, start, left)
-            self.display.finish(done, left - self._expected(implementation.label, start))
+            before_s = time.monotonic() - began
+            self._try(number, implementation, start, self._left_s(jobs[index:], before_s))
+            elapsed_s = time.monotonic() - began
+            self.display.finish(elapsed_s, self._left_s(jobs[index + 1 :], elapsed_s))
 
     def _out_of_time(self, jobs, number, began):
         """True when round `number` would end after the profile's budget. The first two rounds always run."""
@@ -335,7 +416,7 @@ class Session:
         return True
 
     def _expected(self, label, start):
-        return self.took.get((label, start), start.estimate_s)
+        return self.forecast.seconds(label, start)
 
     def _run_one(self, number, implementation, start):
         if self.hand_over and number not in self.hand_overs:
@@ -360,7 +441,6 @@ class Session:
         outcome = run_program(command, log, timeout_s, on_point, implementation.exit_status_counts, environment)
         if found and start.times_launch and outcome.left_by_itself:
             on_point(_launch(self.folder.result(next(iter(found))), outcome.seconds))
-        self.took[implementation.label, start] = outcome.seconds
         self.keys[start].update(found)
         for key in found:
             self.display.point(self.folder.result(key))

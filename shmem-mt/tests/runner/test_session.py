@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 
 import pytest
@@ -389,3 +390,45 @@ def test_the_quick_profile_is_planned_to_take_less_than_seven_minutes():
     many = plan.starts(profile, catalogue.select(["hpccg"]), plan.Choices(), cores=16)
     assert [(start.pes, start.threads) for start in many] == [(2, 8)]
     assert profile.budget_s <= 350  # with compiling
+
+
+def test_a_dry_run_tells_the_points_and_the_time_and_makes_nothing(shmem_mt, imitation, tmp_path):
+    pair, _, calls = imitation
+    arguments = ["run", *pair, "--only", "bandwidth,startup", "--rounds", "3", "--out", tmp_path / "run", "--dry-run"]
+    status, stdout, stderr = shmem_mt(*arguments)
+    assert status == 0 and stderr == "" and not (tmp_path / "run").exists()
+    assert not any("-o" in line.split() for line in calls.read_text().splitlines())
+    lines = stdout.splitlines()
+    assert lines[0].split() == ["program", "starts", "points", "seconds", "each", "what"]
+    assert any(line.startswith("bandwidth, 2 PEs x 1 threads") and "put,get: 1 KiB, 64 KiB" in line for line in lines)
+    rows = [line.split("threads")[1].split()[:3] for line in lines if " PEs x " in line]
+    starts, points = sum(int(row[0]) for row in rows), sum(int(row[1]) for row in rows)
+    assert starts == 3 * len(rows) and f"{starts} program starts of A, about {points} points, " in stdout
+
+
+def test_a_dry_run_of_a_folder_tells_what_is_left(shmem_mt, imitation, tmp_path):
+    pair, _, _ = imitation
+    arguments = ["run", *pair, "--only", "bandwidth", "--threads", "1", "--out", tmp_path / "run"]
+    assert shmem_mt(*arguments, "--rounds", "1")[0] == 0
+    before = contents(tmp_path / "run")
+    stdout = shmem_mt(*arguments, "--rounds", "3", "--dry-run")[1]
+    planned = re.search(r"(\d+) program starts of A", stdout)
+    assert int(planned[1]) == 2 * (len(stdout.splitlines()) - 2) and "compiling" not in stdout
+    assert shmem_mt(*arguments, "--rounds", "1", "--dry-run")[1] == "nothing is left\n"
+    assert contents(tmp_path / "run") == before
+    library = tmp_path / "run" / "machine.json"
+    library.write_text(library.read_text().replace(sources.digest("programs", "apps"), "of yesterday"))
+    status, _, stderr = shmem_mt(*arguments, "--rounds", "3", "--dry-run")
+    assert status == 2 and "programs: of yesterday" in stderr
+
+
+def test_a_folder_of_something_else_is_not_written_to(shmem_mt, imitation, tmp_path):
+    pair, _, _ = imitation
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.tex").write_text("It was a dark and stormy night")
+    for more in ([], ["--set-aside"], ["--dry-run"]):
+        status, _, stderr = shmem_mt("run", *pair, "--only", "bandwidth", "--out", tmp_path / "thesis", *more)
+        assert status == 2 and "is there and is no run folder" in stderr
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter1.tex"]
+    (tmp_path / "empty").mkdir()
+    assert shmem_mt("run", *pair, "--only", "bandwidth", "--rounds", "1", "--out", tmp_path / "empty")[0] == 0

@@ -274,6 +274,7 @@ def test_a_report_of_on_node_alone_has_the_places_it_had(tmp_path):
 @pytest.mark.long
 def test_a_short_run_over_tcp(heddle, shmem_mt, tmp_path):
     (tmp_path / "run" / "build").mkdir(parents=True)
+    (tmp_path / "run" / "lock").touch()
     (tmp_path / "run" / "build" / "Heddle").symlink_to(os.path.dirname(heddle.binaries["message_rate"]))
     arguments = ["--only", "requests", "--sync", "quiet", "--sizes", "8", "--threads", "1", "--rounds", "1"]
     arguments += ["--oshcc", heddle.oshcc, "--oshrun", heddle.oshrun[0], "--fabric", "tcp", "--out", tmp_path / "run"]
