@@ -7,7 +7,6 @@ import os
 
 from PIL import Image
 
-from shmem_mt.report.templating import render
 from shmem_mt.runner.images import FOLDER
 from shmem_mt.runner.points import pes_and_threads
 
@@ -73,10 +72,11 @@ def write(picture, directory):
         file.write(picture.png)
 
 
-def sections(pictures):
-    """Those of each program, for the page."""
-    programs = [
-        {"name": name, "title": title, "about": about, "pictures": [p for p in pictures if p.told["program"] == name]}
+def programs(pictures, named=str):
+    """Those of each program, for the page. `named` makes the name of a section its own."""
+    found = {name: [picture for picture in pictures if picture.told["program"] == name] for name in TITLES}
+    return [
+        {"slug": named(f"{name}-pictures"), "title": title, "about": about, "pictures": found[name]}
         for name, (title, about) in TITLES.items()
+        if found[name]
     ]
-    return render("app_images.html", programs=[program for program in programs if program["pictures"]])

@@ -15,15 +15,19 @@ _ABOUT = (
 )
 
 
-def section(points, fabric):
-    """The chapter of one fabric; empty without points."""
+def slug(fabric):
+    return "order" + fabrics.suffix(fabric)
+
+
+def section(points, fabric, named=str):
+    """The chapter of one fabric; empty without points. `named` makes the name of a section its own."""
     study = Study(points)
     if not study.points:
         return ""
     tables = [_ratio_table(study), _reach_table(study), _cores_table(study), _cut_over_table(study)]
     return render(
         "ordering.html",
-        slug="order" + fabrics.suffix(fabric),
+        slug=named(slug(fabric)),
         fabric=fabric,
         about=_ABOUT,
         seen=seen(study),

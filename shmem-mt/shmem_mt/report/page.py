@@ -8,33 +8,79 @@ from collections import Counter
 from markupsafe import Markup
 
 from shmem_mt import __version__
-from shmem_mt.report import chart_table, ordering_chapter, summary, vega
+from shmem_mt.catalogue import explain
+from shmem_mt.catalogue.explanations import EXPLANATIONS
+from shmem_mt.report import app_images, chart_table, dark, ordering_chapter, summary, vega
 from shmem_mt.report.charts import apps, collectives
+from shmem_mt.report.charts.model import Points
 from shmem_mt.report.templating import render
 from shmem_mt.runner.points import describe, how_sure
-from shmem_mt.runner.results import why_invalid
+from shmem_mt.runner.results import load_commands, why_invalid
 from shmem_mt.targets import fabrics, host_facts, machine
 
+TITLE = "<title>SHMEM-MT: "  # every page has it in its first lines
 
-def build(points, charts, machines, images=""):
-    """The whole page as text. `machines` is a list of (run folder, machine.json), `images` are sections that go behind
-    the charts."""
+
+def build(parts):
+    """The whole page as text, of parts.Part."""
+    points = Points([point for part in parts for point in part.points.points])
     return render(
         "page.html",
+        title_begins=Markup(TITLE),
         library=Markup(vega.library().replace("</script", "<\\/script")),
+        dark=dark.style(),
         title=_title(points),
-        byline=_byline(machines),
-        runs=[{"name": _name(d), "rows": _facts(points, d, contents)} for d, contents in machines],
-        warnings={"machine": _machine_warnings(machines), **_warnings(points)},
-        cards=_cards(points),
-        fabrics=[_tables(points.over(fabric), fabric) for fabric in points.fabrics()],
-        charts=[_chart(chart) for chart in charts],
-        images=images,
+        byline=" · ".join(dict.fromkeys(_byline(part.runs) for part in parts) | {time.strftime("%d %B %Y"): None}),
+        parts=[_part(part) for part in parts],
+        runs=[
+            {"name": _name(d), "rows": _facts(part.points, d, contents)} for part in parts for d, contents in part.runs
+        ],
+        benchmarks=_benchmarks(points),
         method=method(points),
         points=len(points.points),
         version=__version__,
         how_sure=how_sure,
     )
+
+
+def _part(part):
+    """What the templates know of the part of one machine."""
+    by_fabric = [tables(part.points.over(fabric), fabric, part.named) for fabric in part.points.fabrics()]
+    charts = [_chart(chart) for chart in part.charts]
+    cards = _cards(part.points)
+    images = app_images.programs(part.pictures, part.named)
+    links = [(part.named("headline"), "What a program feels")] * bool(cards)
+    links += [link for fabric in by_fabric for link in fabric["links"]]
+    links += [(chart["slug"], chart["title"]) for chart in charts]
+    links += [(program["slug"], program["title"]) for program in images]
+    return {
+        "slug": part.named("part"),
+        "name": name_of(part),
+        "byline": _byline(part.runs),
+        "headline": part.named("headline"),
+        "warnings": {"machine": _machine_warnings(part.runs), **_warnings(part.points)},
+        "points": len(part.points.points),
+        "cards": cards,
+        "fabrics": by_fabric,
+        "charts": charts,
+        "images": images,
+        "links": links,
+    }
+
+
+def name_of(part):
+    """What the part of a machine is called: its runs."""
+    return ", ".join(_name(directory) for directory, _ in part.runs)
+
+
+def _benchmarks(points):
+    """What those that there are points of do."""
+    there = {point["benchmark"] for point in points.points}
+    return [
+        {"name": name, "words": told.words, "picture": "\n".join(explain.picture(name))}
+        for name, told in EXPLANATIONS.items()
+        if name in there
+    ]
 
 
 def _name(directory):
@@ -54,7 +100,6 @@ def _byline(machines):
         f"{facts['cores']} cores" if facts.get("cores") else None,
         "virtual machine" if facts.get("virtual") else None,
         facts.get("os"),
-        time.strftime("%d %B %Y"),
     ]
     return " · ".join(w for w in words if w)
 
@@ -62,8 +107,9 @@ def _byline(machines):
 def _facts(points, directory, contents):
     """The rows of one run: (name, text)."""
     bound = ("Bound", bindings([point for point in points.points if point.get("run") == directory]))
+    commands = [("Command", line) for line in load_commands(directory)]
     own, hosts = contents.get("machine", {}), contents.get("hosts", [])
-    rows = [*_host_rows(hosts), *_machine_rows(own, bool(hosts)), bound, *_library_rows(contents)]
+    rows = [*commands, *_host_rows(hosts), *_machine_rows(own, bool(hosts)), bound, *_library_rows(contents)]
     return [(name, text) for name, text in rows if text not in (None, "", {})]
 
 
@@ -245,8 +291,9 @@ def _one_sided(points):
     return points.of(points.among(lambda benchmark: benchmark != collectives.BENCHMARK).labels)
 
 
-def _tables(points, fabric):
-    """What there is of one fabric: the tables of the summary and of the mini-apps, order, the table of collectives."""
+def tables(points, fabric, named):
+    """What there is of one fabric: the tables of the summary and of the mini-apps, order, the table of collectives, and
+    links to them. `named` makes the name of a section its own."""
     own = _one_sided(points)
     theirs = points.among(lambda benchmark: benchmark == collectives.BENCHMARK)
     summary_of_all = _table(
@@ -276,8 +323,14 @@ def _tables(points, fabric):
         theirs,
         collectives.rows(theirs),
     )
-    order = ordering_chapter.section(points, fabric)
-    return {"first": [*summary_of_all, *mini_apps], "ordering": order, "last": of_collectives}
+    order = ordering_chapter.section(points, fabric, named)
+    for table in (*summary_of_all, *mini_apps, *of_collectives):
+        table["slug"] = named(table["slug"])
+    first = [*summary_of_all, *mini_apps]
+    links = [(table["slug"], table["title"]) for table in first]
+    links += [(named(ordering_chapter.slug(fabric)), f"Order, {fabric}")] * bool(order)
+    links += [(table["slug"], table["title"]) for table in of_collectives]
+    return {"first": first, "ordering": order, "last": of_collectives, "links": links}
 
 
 def _table(fabric, title, about, points, groups):
@@ -291,6 +344,7 @@ def _table(fabric, title, about, points, groups):
         "labels": points.labels,
         "colours": points.colours,
         "groups": groups,
+        "rows": sum(len(rows) for _, rows in groups),
     }
     return [table] if groups else []
 
@@ -300,9 +354,17 @@ def _chart(chart):
         "slug": chart.slug,
         "title": chart.title,
         "about": chart.about,
-        "has_lines": chart.kind == "lines",
         "columns": vega.columns(chart),
         "panels": vega.panels(chart),
-        "legend": [{"name": series.name, "look": vega.look(chart, series)} for series in vega.legend(chart)],
+        "legend": [_entry(chart, series) for series in vega.legend(chart)],
         "table": chart_table.table(chart),
     }
+
+
+def _entry(chart, series):
+    """Of the legend: a limit is a line without a symbol, whatever the chart has."""
+    limit = any(one.name == series.name for one in chart.limits)
+    lines = limit or chart.kind == "lines"
+    look = vega.look(chart, series)
+    dash = vega.DASHES[series.dash] if limit else look["dash"]
+    return {"name": series.name, "look": {**look, "dash": dash}, "line": lines, "symbol": not limit}

@@ -3,8 +3,8 @@
 import os
 
 from shmem_mt.errors import UserError
-from shmem_mt.report import app_images, page, vega
-from shmem_mt.report.charts import apps, category, collectives, ordering, policy, pt2pt, simulation
+from shmem_mt.report import app_images, page, parts, vega
+from shmem_mt.report.charts import apps, category, collectives, limits, ordering, policy, pt2pt, simulation, splits
 from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.results import load_machine, load_results
 from shmem_mt.targets import fabrics
@@ -13,31 +13,61 @@ from shmem_mt.targets import fabrics
 def report(options):
     """Writes the report. Returns 0; raises UserError for folders that cannot be read or written."""
     out = options.out or os.path.join(options.runs[0], "report.html")
-    runs = [(directory, load_results(directory), load_machine(directory)) for directory in options.runs]
-    points = Points(_joined(runs))
-    charts = [chart for fabric in points.fabrics() for chart in _charts(points, fabric)]
+    made = parts_of(options.runs)
+    charts = [chart for part in made for chart in part.charts]
     if not charts:
         raise UserError("these runs have no point that any chart shows")
     folder = os.path.splitext(out)[0] + "-pictures"
-    drawn = [picture for directory in options.runs for picture in app_images.of(directory)]
-    html = page.build(points, charts, [(d, m) for d, _, m in runs], app_images.sections(drawn))
+    _refuse_others(out)
+    html = page.build(made)
     try:
         os.makedirs(folder, exist_ok=True)
         for chart in charts:
             vega.write(chart, folder)
-        for picture in drawn:
+        for picture in (picture for part in made for picture in part.pictures):
             app_images.write(picture, folder)
         with open(out, "w", encoding="utf-8") as file:
             file.write(html)
     except OSError as error:
         raise UserError(f"cannot write {error.filename or out}: {error.strerror}") from error
-    labels, rows = page.headline(points)
-    for row in rows:
-        for label, cell in zip(labels, row.cells):
-            if cell:
-                print(f"{row.what}, {label}: {cell[0]} ({page.interval_words(cell)})")
+    for part in made:
+        labels, rows = page.headline(part.points)
+        if len(made) > 1:
+            print(f"{page.name_of(part)}:")
+        for row in rows:
+            for label, cell in zip(labels, row.cells):
+                if cell:
+                    print(f"{row.what}, {label}: {cell[0]} ({page.interval_words(cell)})")
     print(f"{out} ({len(charts)} charts; PNG and SVG in {folder})")
     return 0
+
+
+def parts_of(directories):
+    """What a page has of these run folders, a part for each machine. Raises UserError where one cannot be read."""
+    runs = [(directory, load_results(directory), load_machine(directory)) for directory in directories]
+    return [_part(number, group) for number, group in enumerate(parts.by_machine(runs), 1)]
+
+
+def _part(number, runs):
+    """The part of the page of these runs, of one machine."""
+    points = Points(_joined(runs))
+    suffix = f"-machine-{number}" * (number > 1)
+    charts = []
+    for fabric in points.fabrics():
+        charts += _charts(points, fabric)
+        limits.add(charts, fabric, [contents for _, _, contents in runs])
+    pictures = [picture for directory, _, _ in runs for picture in app_images.of(directory)]
+    for one in (*charts, *pictures):
+        one.slug += suffix
+    return parts.Part(suffix, [(directory, contents) for directory, _, contents in runs], points, charts, pictures)
+
+
+def _refuse_others(path):
+    """Raises UserError where a file is there that no report has written."""
+    if os.path.isfile(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            if page.TITLE not in file.read(4096):
+                raise UserError(f"{path} is there and is no report of shmem-mt; use another --out")
 
 
 def _charts(points, fabric):
@@ -45,7 +75,7 @@ def _charts(points, fabric):
     own = points.over(fabric)
     if fabric == fabrics.SIMULATED.name:
         return simulation.charts(own)
-    charts = pt2pt.charts(own) + category.charts(own) + policy.charts(own) + apps.charts(own)
+    charts = splits.charts(own) + pt2pt.charts(own) + category.charts(own) + policy.charts(own) + apps.charts(own)
     charts += ordering.charts(own)
     charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))
     for chart in charts if points.fabrics() != [fabrics.ON_NODE.name] else ():

@@ -9,15 +9,17 @@ from math import ceil, cos, floor, log10, pi, sin
 import vl_convert
 
 from shmem_mt import units
-from shmem_mt.report.charts.model import beside, categories
+from shmem_mt.report.charts.model import REFERENCE_COLOUR, Series, beside, categories, quantity_interval
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK, GRID, AXIS = "#1b1f24", "#e3e6ea", "#8a929c"
 DASHES: tuple[list[int], ...] = ([], [6, 4], [2, 3], [8, 3, 2, 3], [14, 4], [14, 3, 2, 3])
 FILLINGS = ("full", "open", "faint", "broken")  # of symbols, where there is no line
+LIMIT_DASH = 2  # of DASHES
+HEAT, HEAT_INKS = ("#e8f1f8", "#0b4f7d"), ("#10202c", "#fafcfe")  # of fields, and of what is written in them
 LINE_HEIGHT, PLOT_HEIGHT = 14, 240
 CHARACTER = 6.4  # the mean width of one, in pixels
-PICTURE = {"lines": 380, "dots": 330}  # the width of a panel's plot in SVG and PNG
+PICTURE = {"lines": 380, "dots": 330, "heat": 330}  # the width of a panel's plot in SVG and PNG
 
 
 def _corners(*radii):
@@ -76,7 +78,7 @@ def library():
 def columns(chart):
     """How many panels stand side by side, where there is room."""
     count = len(chart.panels)
-    if chart.kind == "dots":
+    if chart.kind in ("dots", "heat"):
         return min(2, count)
     return count if count <= 3 else 2 if count == 4 else 3
 
@@ -113,7 +115,7 @@ def _picture(chart):
         "config": CONFIG,
         "title": title,
         "padding": 12,
-        "vconcat": [together, _picture_legend(chart, whole)],
+        "vconcat": [together, *([_picture_legend(chart, whole)] if legend(chart) else [])],
         "spacing": 18,
         "resolve": OWN_LOOKS,
         "align": "none",
@@ -126,11 +128,15 @@ def _wrapped(text, width):
 
 
 def legend(chart):
-    """The series of all panels, each name once."""
+    """The series of all panels, each name once, then the limits; none where panels have one series each and say what
+    it is."""
     found: dict = {}
+    if chart.kind == "heat":
+        return []
     for one in (one for panel in chart.panels for one in panel.series):
         found.setdefault(one.name, one)
-    return list(found.values())
+    limits = [Series(one.name, REFERENCE_COLOUR, reference=True, dash=LIMIT_DASH) for one in chart.limits]
+    return [*found.values(), *limits]
 
 
 def look(chart, series):
@@ -139,14 +145,15 @@ def look(chart, series):
     if chart.kind != "dots":
         return {"path": path, "fill": colour, "stroke": "white", "colour": colour, "dash": DASHES[series.dash]}
     filling = FILLINGS[series.dash % len(FILLINGS)]
-    fill = {"full": colour, "faint": _faint(colour)}.get(filling, "white")
+    fill = {"full": colour, "faint": faint(colour)}.get(filling, "white")
     stroke = "white" if filling == "full" else colour
     return {"path": path, "fill": fill, "stroke": stroke, "colour": colour, "dash": [2, 2] * (filling == "broken")}
 
 
-def _faint(colour):
-    parts = (round(255 - 0.4 * (255 - int(colour[i : i + 2], 16))) for i in (1, 3, 5))
-    return "#" + "".join(f"{part:02x}" for part in parts)
+def faint(colour, ground="#ffffff"):
+    """Two fifths of that colour on that ground."""
+    pairs = ((int(one[i : i + 2], 16) for one in (colour, ground)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(behind - 0.4 * (behind - over)):02x}" for over, behind in pairs)
 
 
 def _channels(chart, series):
@@ -166,7 +173,48 @@ def _channels(chart, series):
 _SYMBOL = {"type": "point", "size": 80, "strokeWidth": 1, "opacity": 1}
 
 
+def _limits(chart, value, axis):
+    """Lines across the panel, where the machine's limits are."""
+    told = {limit.value: f"{limit.name}\n{quantity_interval(limit.result)}" for limit in chart.limits}
+    rows = [{"value": at, "note": note} for at, note in told.items()]
+    encoding = {value: {"field": "value", **axis}, "tooltip": {"field": "note", "type": "nominal"}}
+    mark = {"type": "rule", "stroke": REFERENCE_COLOUR, "strokeWidth": 1.5, "strokeDash": DASHES[LIMIT_DASH]}
+    return [{"data": {"values": rows}, "mark": mark, "encoding": encoding}] if rows else []
+
+
+def _heat(panel):
+    """PEs downwards, threads to the right, a field for each pair that was measured."""
+    (series,) = panel.series
+    highest = max(series.y)
+    rows = [
+        {
+            "pes": pes,
+            "threads": threads,
+            "share": value / highest,
+            "told": units.quantity(value, result["unit"]),
+            "note": "\n".join([x_text(None, (pes, threads)), note]),
+        }
+        for (pes, threads), value, result, note in zip(series.x, series.y, series.results, series.notes)
+    ]
+    axis = {"type": "ordinal", "axis": {"labelAngle": 0, "grid": False, "ticks": False, "domain": False}}
+    where = {"x": {"field": "threads", "title": "threads a PE", **axis}, "y": {"field": "pes", "title": "PEs", **axis}}
+    shade = {"field": "share", "type": "quantitative", "legend": None, "scale": {"domain": [0, 1], "range": HEAT}}
+    ink = {"condition": {"test": "datum.share > 0.55", "value": HEAT_INKS[1]}, "value": HEAT_INKS[0]}
+    hover = {"tooltip": {"field": "note", "type": "nominal"}}
+    return {
+        "title": {"text": _wrapped(panel.title, PICTURE["heat"] + 20)},
+        "height": 56 * len({pes for pes, _ in series.x}),
+        "data": {"values": rows},
+        "layer": [
+            {"mark": {"type": "rect"}, "encoding": {**where, "fill": shade, **hover}},
+            {"mark": {"type": "text", "fontSize": 12.5}, "encoding": {**where, "text": {"field": "told"}, "fill": ink}},
+        ],
+    }
+
+
 def _panel(chart, panel):
+    if chart.kind == "heat":
+        return _heat(panel)
     dots = chart.kind == "dots"
     looks = _channels(chart, panel.series)
     value, other = ("x", "y") if dots else ("y", "x")
@@ -195,7 +243,7 @@ def _panel(chart, panel):
         "title": {"text": _wrapped(panel.title, PICTURE[chart.kind] + 20)} if panel.title else "",
         "height": _height(panel) if dots else PLOT_HEIGHT,
         "data": {"values": list(_rows(chart, panel, ends))},
-        "layer": [*interval, starts, *line, symbols],
+        "layer": [*_limits(chart, value, axes[value]), *interval, starts, *line, symbols],
         "resolve": OWN_LOOKS,
     }
 
@@ -232,6 +280,8 @@ def _starts(chart, panel):
 
 def x_text(chart, x):
     """A place on the axis that is not of values, in one line."""
+    if isinstance(x, tuple):
+        return f"{x[0]} PEs x {x[1]} threads"
     return units.size(x) if chart.x_is_size else str(x).replace("\n", ", ")
 
 
@@ -302,6 +352,7 @@ def value_range(chart, panel=None):
     """Lowest and highest value of the chart or of one panel, with room on both sides of the axis."""
     series = [one for each in ([panel] if panel else chart.panels) for one in each.series]
     starts = [value for one in series for values in one.starts for value in values]
+    starts += [limit.value for limit in chart.limits]
     lows = [v for v in (*(v for one in series for v in one.low), *starts) if v > 0]
     highs = [v for v in (*(v for one in series for v in one.high), *starts) if v > 0]
     if not chart.log_values:

@@ -11,7 +11,7 @@ import re
 
 import pytest
 from conftest import make_point
-from shmem_mt.report import page, report, vega
+from shmem_mt.report import dark, page, report, vega
 from shmem_mt.report.charts import model, ordering, simulation
 from shmem_mt.report.charts.model import COLOURS, DASHES, REFERENCE_COLOUR, Points
 from shmem_mt.runner.results import RunFolder, load_results
@@ -133,15 +133,19 @@ def test_the_structure_of_the_page(charts_of, written):
     sections = [attributes["id"] for attributes in elements.all("section")]
     charts = [chart.slug for chart in charts_of(["A", "B & <b>"])]
     tables = ["summary", "mini-apps", "collectives", "order-tcp"]
-    others = ["headline", *tables, "mandelbrot-pictures", "facts", "method"]
+    others = ["headline", *tables, "mandelbrot-pictures", "facts", "benchmarks", "method"]
     assert [name for name in sections if name not in charts] == others
     assert {name for name in sections if name in charts} == set(charts)
     warnings = [one for one in elements.all("div") if one.get("class", "").split()[:1] == ["warning"]]
     assert len(warnings) == 6
-    of_order = len(elements.all("h3"))
-    assert of_order == 2 and len(elements.all("caption")) == len(elements.all("table")) == len(charts) + 3 + of_order
-    assert len(elements.all("summary")) == len(elements.all("details")) == len(charts) + 1
-    assert all("aria-label" in nav for nav in elements.all("nav"))
+    of_order, explained = 2, len(elements.all("pre"))
+    folded = len(charts) + 3 + of_order
+    assert explained > 10 and len(elements.all("caption")) == len(elements.all("table")) == folded
+    assert all("details" in path for tag, _, path in elements.found if tag == "table")
+    assert len(elements.all("summary")) == len(elements.all("details")) == folded + explained + 1
+    (nav,) = elements.all("nav")
+    links = [attributes["href"] for tag, attributes, path in elements.found if tag == "a" and "nav" in path]
+    assert nav["aria-label"] and links == [f"#{name}" for name in sections]  # in the order of the page
     divisions = elements.all("div")
     assert all(one.get("tabindex") == "0" and one["aria-label"] for one in divisions if one.get("class") == "scroll")
     assert all(one["role"] == "group" and one["aria-label"] for one in divisions if one.get("class") == "chart")
@@ -217,22 +221,51 @@ def test_lines_have_three_times_the_contrast_of_the_page():
         assert contrast(colour, "#ffffff") >= 3, colour
 
 
-def colours_in(text):
+def names_of(scheme):
+    """{name: colour} of page.css, on a light page or a dark one."""
+    blocks = re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)
+    light, dark_ones = (dict(re.findall(r"(--\w+): (#\w+);", block)) for block in blocks)
+    return light if scheme == "light" else {**light, **dark_ones}
+
+
+def colours_in(text, names):
     """Those of a value, with the names of page.css resolved."""
-    names = dict(re.findall(r"(--\w+): (#\w+);", CSS))
     text = re.sub(r"var\((--\w+)\)", lambda name: names[name[1]], text)
     short = re.findall(r"#(?:[0-9a-f]{6}|[0-9a-f]{3})\b", text)
     return [colour if len(colour) == 7 else "#" + "".join(2 * digit for digit in colour[1:]) for colour in short]
 
 
-def test_text_has_four_and_a_half_times_the_contrast_of_what_is_behind_it():
-    page_and_row = ["#ffffff", *colours_in(re.search(r"tr:hover \{(.*?)\}", CSS)[1])]
+def test_a_dark_page_has_a_colour_of_its_own_for_all_that_is_drawn():
+    found = dark.colours()
+    lines = (*COLOURS, REFERENCE_COLOUR)
+    drawn = {colour for chart in ("dots", "lines") for one in lines for colour in looks_of(chart, one)}
+    assert drawn <= set(found), drawn - set(found)
+    assert len(set(dark.LINES.values())) == len(dark.LINES)
+    for light in (*dark.LINES, vega.INK, vega.AXIS):
+        assert contrast(found[light], dark.GROUND) >= (4.5 if light == vega.INK else 3), light
+    assert names_of("dark")["--page"] == dark.GROUND and names_of("light")["--page"] == "#ffffff"
+    assert set(names_of("light")) == set(names_of("dark"))
+    assert not re.search(r"#[0-9a-f]{3,6}\b", CSS[CSS.index("* {") :])  # all colours have names
+
+
+def looks_of(kind, colour):
+    """The colours of what is drawn for a series."""
+    chart = model.Chart("", "", "", [], "s", kind=kind)
+    for number in range(DASHES):
+        look = vega.look(chart, model.Series("", colour, dash=number))
+        yield from (look["fill"], look["stroke"], look["colour"])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_four_and_a_half_times_the_contrast_of_what_is_behind_it(scheme):
+    names = names_of(scheme)
+    page_and_row = [names["--page"], names["--row"]]
     checked = 0
     for selector, body in re.findall(r"([^{}]+)\{([^}]*)\}", CSS):
         inks = re.search(r"(?<![-\w])color: ([^;]+);?", body)
         grounds = re.search(r"background: ([^;]+);?", body)
-        for ink in colours_in(inks[1]) if inks else ():
-            for ground in colours_in(grounds[1]) if grounds else page_and_row:
+        for ink in colours_in(inks[1], names) if inks else ():
+            for ground in colours_in(grounds[1], names) if grounds else page_and_row:
                 assert contrast(ink, ground) >= 4.5, (selector.strip(), ink, ground)
                 checked += 1
     assert checked > 20
@@ -242,8 +275,8 @@ def test_the_contrast_is_that_of_wcag():
     assert contrast("#000000", "#ffffff") == 21 and 4.4 < contrast("#777777", "#ffffff") < 4.5
 
 
-def violations(path, tmp_path):
-    """What axe-core finds in the page with everything open, as {rule: elements}."""
+def violations(path, tmp_path, *how):
+    """What axe-core finds in the page with everything open, as {rule: elements}. `how`: flags of the browser."""
     audit = """
     addEventListener("load", async () => {
         while (document.body.dataset.scriptErrors === undefined) await new Promise(drawn => setTimeout(drawn, 50));
@@ -251,6 +284,8 @@ def violations(path, tmp_path):
         const found = await axe.run(document, {resultTypes: ["violations"]});
         const told = found.violations.map(one => [one.id, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))]);
         document.body.dataset.axe = JSON.stringify(Object.fromEntries(told));
+        document.body.dataset.dark = matchMedia("(prefers-color-scheme: dark)").matches;
+        document.body.dataset.wider = document.scrollingElement.scrollWidth - innerWidth;
     });
     """
     axe = importlib.resources.files("axe_core_python").joinpath("axe.min.js")
@@ -259,14 +294,20 @@ def violations(path, tmp_path):
     before, _, after = path.read_text(encoding="utf-8").rpartition("</body>")
     audited = tmp_path / "audited.html"
     audited.write_text(before + added + after, encoding="utf-8")
-    dom = chromium(tmp_path, "--window-size=1400,2000", "--dump-dom", audited.as_uri())
+    dom = chromium(tmp_path, *(how or ["--window-size=1400,2000"]), "--dump-dom", audited.as_uri())
+    assert f'data-dark="{str(DARK in how).lower()}"' in dom
+    assert int(re.search(r'data-wider="(-?\d+)"', dom)[1]) <= 0, "the page must be scrolled sideways"
     return json.loads(html.unescape(re.search(r'data-axe="(.*?)"', dom)[1]))
+
+
+DARK = "--blink-settings=preferredColorScheme=0"
 
 
 @needs_chromium
 @pytest.mark.long
-def test_axe_finds_nothing(written, tmp_path):
-    assert violations(written[0], tmp_path) == {}
+@pytest.mark.parametrize("how", [[], [DARK], ["--window-size=360,800"], ["--window-size=360,800", DARK]], ids=str)
+def test_axe_finds_nothing(written, tmp_path, how):
+    assert violations(written[0], tmp_path, *how) == {}
 
 
 @needs_chromium
@@ -274,5 +315,5 @@ def test_axe_finds_nothing(written, tmp_path):
 def test_axe_would_find_something(written, tmp_path):
     text = written[0].read_text(encoding="utf-8")
     broken = tmp_path / "broken.html"
-    broken.write_text(text.replace('<nav aria-label="Charts">', '<img src="data:,"><nav>'), encoding="utf-8")
+    broken.write_text(text.replace("<main>", '<main><img src="data:,">'), encoding="utf-8")
     assert "image-alt" in violations(broken, tmp_path)

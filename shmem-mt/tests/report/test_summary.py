@@ -69,7 +69,7 @@ def test_windows_stand_beside_back_to_back():
 
 
 def test_the_summary_has_the_collectives_of_those_that_have_more(barriers):
-    (table,) = page._tables(Points(barriers), "on-node")["first"]
+    (table,) = page.tables(Points(barriers), "on-node", str)["first"]
     assert table["labels"] == ["A"]
     ((_, (row,)),) = table["groups"]
     assert row.what == "barrier, 2 PEs" and row.cells[0][0] == "1.00 µs"

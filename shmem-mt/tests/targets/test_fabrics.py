@@ -11,7 +11,6 @@ from conftest import make_point, read_results
 from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.errors import UserError
 from shmem_mt.report import page, report
-from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.points import describe
 from shmem_mt.runner.results import RunFolder, load_results
 from shmem_mt.targets import fabrics, hosts
@@ -231,9 +230,8 @@ def page_of(tmp_path, *params):
         for point in (make_point("A", op="put_nbi", scale=2.0**number, **one), make_point("A", **one)):
             folder.add_point({**point, "round": 0})
     folder.write_results()
-    points = Points(report._joined([(folder.directory, load_results(folder.directory), {})]))
-    charts = [chart for fabric in points.fabrics() for chart in report._charts(points, fabric)]
-    return page.build(points, charts, [(folder.directory, {})]), charts
+    part = report._part(1, [(folder.directory, load_results(folder.directory), {})])
+    return page.build([part]), part.charts
 
 
 def test_a_report_keeps_fabrics_apart(tmp_path):

@@ -29,6 +29,7 @@ class Series:
     high: list = field(default_factory=list)
     starts: list = field(default_factory=list)  # one list a point: the value of each program start
     notes: list = field(default_factory=list)  # one text a point, of several lines, shown on hover
+    results: list = field(default_factory=list)  # what the points were made of
 
     @property
     def symbol(self):
@@ -38,6 +39,7 @@ class Series:
 
     def add(self, x, result, note=""):
         self.x.append(x)
+        self.results.append(result)
         self.y.append(result["median"])
         self.low.append(result["interval"][0])
         self.high.append(result["interval"][1])
@@ -54,6 +56,18 @@ class Series:
 
 
 @dataclass
+class Limit:
+    """What the machine can do at best: a line across all panels."""
+
+    name: str
+    result: dict  # median, interval, starts, unit
+
+    @property
+    def value(self):
+        return self.result["median"]
+
+
+@dataclass
 class Panel:
     title: str
     series: list
@@ -67,11 +81,14 @@ class Chart:
     panels: list
     value_title: str
     lower_is_better: bool = False
-    kind: str = "lines"  # lines: x is a number on a log axis; dots: x is a category, of lines, drawn downwards
+    # lines: x is a number on a log axis; dots: x is a category, of lines, drawn downwards; heat: x is (PEs, threads), a
+    # field of its panel's one series
+    kind: str = "lines"
     x_title: str = ""
     x_is_size: bool = False
     shared_values: bool = True  # one value axis for all panels
     log_values: bool = True  # otherwise the value axis begins at 0, or below where a value does
+    limits: list = field(default_factory=list)
 
 
 def quantity_interval(result):

@@ -119,17 +119,27 @@ def _rate_by_threads(points):
                     if point["params"]["context"] == context or (single and dashed and not _has_single(found, context)):
                         one.add(point["params"]["threads"], point)
                 series.append(one if len(one.x) > 1 else plain_series(points, label))
+        series.append(_plain_by_threads(points, op, pes))
         panels.append(Panel(op, series))
     return make_chart(
         panels if len(threads) > 1 else [],
         slug="rate-by-threads",
         title="8-byte message rate by threads",
         about="All threads together. Dashed: each thread on its own private context (its line starts at the one "
-        "thread of the default context where that was not measured). More PEs x threads than cores are "
-        "oversubscribed: such a point says so when you hover.",
+        "thread of the default context where that was not measured). Grey: plain stores of as many threads. More "
+        "PEs x threads than cores are oversubscribed: such a point says so when you hover.",
         value_title="messages/s",
         x_title="threads per PE",
     )
+
+
+def _plain_by_threads(points, op, pes):
+    """The machine's limit beside p: plain stores of as many threads, where they were measured."""
+    reference = Series("plain store", REFERENCE_COLOUR, reference=True, dash=1)
+    found = points.find("message-rate", "rate", points.labels[0], op="plain_store", pes=pes, placement="heap")
+    for point in sorted(found, key=lambda p: p["params"]["threads"]) if op == "p" else ():
+        reference.add(point["params"]["threads"], point)
+    return reference if len(reference.x) > 1 else Series("", REFERENCE_COLOUR)
 
 
 def _has_single(found, context):
