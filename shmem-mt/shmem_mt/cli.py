@@ -68,6 +68,7 @@ def build_parser():
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     _add_run(commands)
     _add_report(commands)
+    _add_export(commands)
     _add_simulate(commands)
     _add_compare(commands)
     explaining = commands.add_parser("explain", help="say what benchmarks do, in words and pictures of messages")
@@ -192,6 +193,19 @@ def _add_report(commands):
         help="the HTML file (default: report.html in the first run); pictures go to a folder beside it",
     )
     report.set_defaults(call=_report)
+
+
+def _add_export(commands):
+    export = commands.add_parser(
+        "export",
+        help="write the tables of a report as CSV and JSON",
+        description="Writes the tables that a report of these runs has, in numbers (shmem-mt/docs/method.md).",
+    )
+    export.add_argument("runs", nargs="+", metavar="RUN")
+    export.add_argument("--csv", metavar="DIR", help="a file for each table there")
+    export.add_argument("--json", metavar="FILE", help="all tables in one file")
+    export.add_argument("--force", action="store_true", help="overwrite files that are there")
+    export.set_defaults(call=_export)
 
 
 def _add_simulate(commands):
@@ -380,6 +394,12 @@ def _report(options):
     from shmem_mt.report.report import report
 
     return report(options)
+
+
+def _export(options):
+    from shmem_mt.report.tables import export
+
+    return export(options)
 
 
 def _compare(options):

@@ -284,8 +284,6 @@ def _share_cell(points, headline, reference, label):
     if not found:
         return None
     ratio, low, high = ratio_of_results(point, found[0], paired=True)
-    return (
-        f"{units.significant(100 * ratio)} %",
-        f"{units.significant(100 * low)} to {units.significant(100 * high)} %",
-        point,
-    )
+    interval = [100 * low, 100 * high]
+    share = {**point, "unit": "%", "modes": [], "median": 100 * ratio, "interval": interval}
+    return units.quantity(share["median"], "%"), interval_text(share), share
