@@ -4,7 +4,18 @@ import os
 
 from shmem_mt.errors import UserError
 from shmem_mt.report import app_images, page, parts, vega
-from shmem_mt.report.charts import apps, category, collectives, limits, ordering, policy, pt2pt, simulation, splits
+from shmem_mt.report.charts import (
+    apps,
+    by_threads,
+    category,
+    collectives,
+    limits,
+    ordering,
+    policy,
+    pt2pt,
+    simulation,
+    splits,
+)
 from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.results import load_machine, load_results
 from shmem_mt.targets import fabrics
@@ -75,7 +86,8 @@ def _charts(points, fabric):
     own = points.over(fabric)
     if fabric == fabrics.SIMULATED.name:
         return simulation.charts(own)
-    charts = splits.charts(own) + pt2pt.charts(own) + category.charts(own) + policy.charts(own) + apps.charts(own)
+    charts = splits.charts(own) + pt2pt.charts(own) + by_threads.charts(own) + category.charts(own)
+    charts += policy.charts(own) + apps.charts(own)
     charts += ordering.charts(own)
     charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))
     for chart in charts if points.fabrics() != [fabrics.ON_NODE.name] else ():

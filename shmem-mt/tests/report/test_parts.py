@@ -1,6 +1,7 @@
 """A page of two machines is two, of one machine one; the machine's limits, the splits of cores, the commands."""
 
 import html
+import itertools
 import json
 import pathlib
 import re
@@ -9,9 +10,11 @@ import pytest
 from conftest import make_point
 from shmem_mt.catalogue import explain
 from shmem_mt.report import page, report, vega
-from shmem_mt.report.charts import limits, model, splits
+from shmem_mt.report.charts import by_threads, limits, model, splits
 from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.results import RunFolder, load_results, merge_rounds
+from test_accessible import DARK, needs_chromium, violations
+from test_report import chromium, drawn
 
 
 def told_machine(directory, **facts):
@@ -123,7 +126,8 @@ def app(pes, threads, rate, **more):
     common = dict(benchmark="hpccg", pes=pes, threads=threads, part="total", rows=100, **more)
     return [
         make_point(**common, metric="rate", unit="iterations/s", op="blocking", scale=rate),
-        make_point(**common, metric="communication", unit="%", op="blocking", scale=10),
+        make_point(**common, metric="time", unit="s", op="blocking", scale=1 / rate),
+        make_point(**{**common, "part": "communication"}, metric="communication", unit="%", op="blocking", scale=10),
         make_point(**common, metric="rate", unit="iterations/s", op="auto", scale=99 * rate),
     ]
 
@@ -159,7 +163,7 @@ def test_what_the_machine_can_do_at_best_is_a_line(run_folder):
     for slug in ("latency-8-bytes", "latency-by-size"):
         told = section(text, slug)
         seen = re.sub(r"<script.*?</script>", "", told, flags=re.DOTALL)
-        assert seen.count("limit: a line from one core to another, once") == 2  # the legend, and the table
+        assert seen.count("limit of what is handed over: a line, core to core") == 2  # the legend, and the table
         assert "60.0 ns [50.0 ns, 70.0 ns]" in told and "range of 3 starts" in told
 
 
@@ -186,3 +190,56 @@ def test_a_run_folder_without_commands_has_none(tmp_path):
     folder.write_results()
     part = report._part(1, [(folder.directory, load_results(folder.directory), {})])
     assert "<dt>Command</dt>" not in page.build([part])
+
+
+def curve(threads, rate_of):
+    context = "default" if threads == 1 else "private"
+    common = dict(benchmark="bandwidth", metric="bandwidth", unit="bytes/s", op="get", threads=threads, context=context)
+    return [make_point(**common, size_bytes=size, scale=rate_of(size)) for size in (64, 1024, 16384)]
+
+
+def test_where_several_threads_get_ahead_of_one_is_marked():
+    points = made(
+        *curve(1, lambda size: 1e6 * size),
+        *curve(2, lambda size: 1e6 * size * (0.5 if size < 1024 else 1.5)),
+        *curve(4, lambda size: 1e6 * size * (2.0 if size < 1024 else 0.5)),  # ahead, and behind again
+    )
+    (chart,) = by_threads.charts(points)
+    assert chart.slug == "bandwidth-by-threads"
+    (panel,) = chart.panels
+    assert [one.name for one in panel.series] == ["A, 1 thread", "A, 2 threads", "A, 4 threads", by_threads.AHEAD]
+    assert panel.series[-1].x == [1024] and "A, 2 threads" in panel.series[-1].notes[0]
+    assert not by_threads.charts(made(*curve(1, float)))
+
+
+def test_latency_by_threads_has_no_marks():
+    common = dict(benchmark="latency", metric="latency", unit="s", op="p_quiet")
+    points = made(make_point(**common), make_point(**common, threads=2, context="private"))
+    (chart,) = by_threads.charts(points)
+    assert [one.name for one in chart.panels[0].series] == ["A, 1 thread", "A, 2 threads"]
+
+
+@needs_chromium
+@pytest.mark.long
+@pytest.mark.parametrize("how", [[], [DARK]], ids=str)
+def test_fields_and_limits_are_drawn_and_read(written, tmp_path, how):
+    """In a browser: as many fields as there are splits, a line across each panel that has a limit."""
+    folder = RunFolder.open(str(tmp_path / "run"))
+    trip = dict(benchmark="latency", metric="latency", unit="s", op="put_quiet", cache="hot")
+    points = [make_point(**trip, size_bytes=size, scale=1e-7) for size in (8, 1024)]
+    for pes, threads in ((2, 1), (2, 2), (4, 1), (4, 2)):
+        points.append(make_point(pes=pes, threads=threads, context="private" if threads > 1 else "default"))
+        points += app(pes, threads, 100 * pes)
+    for point, number in itertools.product(points, range(6)):
+        folder.keep_point({**point, "round": number})
+    folder.write_results()
+    machine = {"cpu": "Test CPU", "cores": 8, "hand_over_s": [5e-8, 6e-8, 7e-8]}
+    folder.write_json("machine.json", {"machine": machine, "implementations": [], "settings": {}})
+    written(folder.directory)
+    path = tmp_path / "page.html"
+    dom = chromium(tmp_path, *how, "--dump-dom", path.as_uri())
+    assert 'data-script-errors=""' in dom
+    heat, small = section(dom, "splits"), section(dom, "latency-8-bytes")
+    assert len(drawn(heat, "rect", "d=")) == 8  # of p and of the mini-app
+    assert len(re.findall(r'<g class="mark-rule role-mark[^>]*><line [^>]*stroke="#555555"', small)) == 1
+    assert violations(path, tmp_path, *how, "--window-size=1400,2000") == {}

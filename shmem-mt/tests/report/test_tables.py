@@ -60,7 +60,7 @@ def test_figures_are_numbers_of_the_points(shmem_mt, folder, tmp_path):
     ]
     assert float(trip["median"]) == pytest.approx(4e-7, rel=0.01) and trip["valid"] == "true"
     assert float(trip["low"]) <= float(trip["median"]) <= float(trip["high"]) and trip["confidence"] == "0.95"
-    (limit,) = [r for r in rows if r["series"].startswith("limit: ")]
+    (limit,) = [r for r in rows if r["series"].startswith("limit of ")]
     assert float(limit["median"]) == pytest.approx(5.5e-8) and limit["confidence"] == "" and limit["starts"] == "2"
     (share,) = [
         r

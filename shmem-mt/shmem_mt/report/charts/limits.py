@@ -17,4 +17,4 @@ def add(charts, fabric, machines):
     handed = {"median": median, "interval": [low, high], "starts": len(found), "unit": "s"}
     for chart in charts:
         if chart.slug.removesuffix(fabrics.suffix(fabric)) in _BOUNDED_BY_HAND_OVER:
-            chart.limits.append(Limit("limit: a line from one core to another, once", handed))
+            chart.limits.append(Limit("limit of what is handed over: a line, core to core", handed))
