@@ -187,9 +187,11 @@ class Network {
     pthread_t service_ = {};
     bool serving_ = false;
     uint64_t tick_ns_ = 0;
-    uint32_t turn_ = 0;       // of away_, when the service thread last looked
-    uint64_t polled_ns_ = 0;  // when the service thread last saw that other threads poll
-    uint64_t moved_ns_ = 0;   // when a poll of the service thread last moved something
+    uint32_t turn_ = 0;              // of away_, when the service thread last looked
+    uint64_t polled_ns_ = 0;         // when the service thread last saw that other threads poll
+    uint64_t moved_ns_ = 0;          // when a poll of the service thread last moved something
+    uint64_t pending_since_ns_ = 0;  // when watch() first found something under way, after it had found nothing
+    bool is_pending_ = false;        // what it found last
     InterruptModeration moderation_;
     std::atomic<Service> service_kind_{Service::kSleeps};
     std::atomic<bool> asleep_{false};  // the service thread arms the channels, or sleeps on their descriptors

@@ -24,6 +24,8 @@ constexpr uint64_t kPatienceNs = 2 * kMaxServiceNapNs;
 // What has come is likely to be followed by more for so long: an answer to what this PE sends at once takes less.
 constexpr uint64_t kLikelyNs = os::kMillisecondNs / 10;
 // From poll to poll a core rests about as long as nothing has come: a poll takes about the least of these times.
+// As long may what is under way keep silent while the thread watches: who is waited for may come in a second.
+constexpr uint64_t kPendingNs = 20 * os::kMillisecondNs;
 constexpr uint64_t kMinWatchNs = 2000, kMaxWatchNs = os::kMillisecondNs / 20;
 
 }  // namespace
@@ -153,9 +155,13 @@ bool Network::keeps_away(uint64_t* nap_ns) {
 // should sleep: nothing is under way, or no core is left, and the rest would keep one from the program.
 bool Network::watch() {
     HEDDLE_INVARIANT(policy_ && policy_->monitor);
-    const uint64_t quiet_ns = os::now_ns() - moved_ns_;
-    const bool is_under_way = quiet_ns < kLikelyNs || policy_->posted.load(std::memory_order_relaxed) != 0 ||
-                              any_channel(&Channel::has_large);
+    const uint64_t now_ns = os::now_ns(), quiet_ns = now_ns - moved_ns_;
+    const bool is_pending = policy_->posted.load(std::memory_order_relaxed) != 0 || any_channel(&Channel::has_large);
+    if (is_pending && !std::exchange(is_pending_, is_pending))
+        pending_since_ns_ = now_ns;
+    is_pending_ = is_pending;
+    const bool is_under_way =
+        quiet_ns < kLikelyNs || (is_pending && now_ns - std::max(moved_ns_, pending_since_ns_) < kPendingNs);
     if (!is_under_way || !policy_->leaves_core())
         return false;
     policy_->monitor->arm(&away_.value);

@@ -314,10 +314,12 @@ class WatchTest : public ServiceTest {
 
 TEST_F(WatchTest, WithTheInterruptOffWhileSomethingIsUnderWay) {
     ASSERT_TRUE(watches());
-    const unsigned armed = arms();
-    for (int i = 0; i < 100; ++i) ASSERT_TRUE(is_served());
+    EXPECT_TRUE(becomes([&] {  // a loaded machine may let longer pass between two than the thread watches
+        const unsigned armed = arms();
+        for (int i = 0; i < 100; ++i) EXPECT_TRUE(is_served());
+        return arms() == armed;
+    }));
     EXPECT_TRUE(watches());
-    EXPECT_EQ(arms(), armed);
     EXPECT_LE(Watched::longest_ns, kMs / 20);
     EXPECT_STREQ(networks[1]->service_name(), "watched");
 }
@@ -336,6 +338,19 @@ TEST_F(WatchTest, AMessageIsUnderWayForAWhileAndThenTheThreadSleeps) {
         return Watched::waits == waits && sleeps() == slept;
     })) << "idle, it takes no core and does not wake up";
     EXPECT_TRUE(is_served());
+}
+
+TEST_F(WatchTest, WhatIsUnderWayAndKeepsSilentIsNotWatchedForLong) {
+    ASSERT_TRUE(watches());
+    EXPECT_TRUE(becomes([&] {
+        const uint64_t waits = Watched::waits;
+        os::sleep_ns(100 * kMs);
+        return Watched::waits == waits;
+    })) << "a collective is under way, and nothing comes";
+    EXPECT_TRUE(watches()) << "what comes at last is watched again";
+    policies[1].posted = 0;
+    EXPECT_TRUE(is_served());
+    EXPECT_TRUE(watches()) << "and so is the next collective";
 }
 
 TEST_F(WatchTest, WithoutACoreItSleeps) {
