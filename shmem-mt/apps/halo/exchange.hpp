@@ -94,7 +94,7 @@ class HaloNeighbors {
             to_[face] = static_cast<size_t>(reinterpret_cast<char*>(memory.inbox(there ^ 1, 0)) -
                                             reinterpret_cast<char*>(memory.inbox(0, 0)));
         }
-#if SHMEM_MT_HAVE_SHMEMX
+#if SHMEM_MT_HAVE_PLANS
         for (long number = 0; sync == HaloSync::kPlan && number < 2; ++number) {
             shmemx_request_t unused = SHMEMX_REQUEST_NULL;
             shmemx_plan_begin(&plans_[number]);
@@ -103,7 +103,7 @@ class HaloNeighbors {
         }
 #endif
     }
-#if SHMEM_MT_HAVE_SHMEMX
+#if SHMEM_MT_HAVE_PLANS
     ~HaloNeighbors() {
         for (shmemx_plan_t& plan : plans_) shmemx_plan_free(&plan);
     }
@@ -122,7 +122,7 @@ class HaloNeighbors {
     HaloNeighbors& operator=(const HaloNeighbors&) = delete;
 
   private:
-#if SHMEM_MT_HAVE_SHMEMX
+#if SHMEM_MT_HAVE_PLANS
     void post(long number, shmemx_request_t* request) {
         shmemx_neighbor_alltoallv_nbe(SHMEM_TEAM_WORLD, neighbours_, kFaces, memory_.inbox(0, number), bytes_, to_,
                                       memory_.symmetric_outboxes, bytes_, from_, 1, request);

@@ -97,8 +97,8 @@ void run_exchange(Job& job) {
             job.skip(kName, sync.name, "the library has no shmem_putmem_signal (OpenSHMEM 1.5)");
             continue;
         }
-        if (is_collective(sync.sync) && !SHMEM_MT_HAVE_SHMEMX) {
-            job.skip(kName, sync.name, kNoRequests);
+        if (is_collective(sync.sync) && !SHMEM_MT_HAVE_PLANS) {
+            job.skip(kName, sync.name, kNoPlans);
             continue;
         }
         for (const Route route : routes) {

@@ -92,7 +92,7 @@ class CollectiveExchange {
             source_bytes_.push_back(count(me, pe));
             source_offsets_.push_back(static_cast<size_t>(blocks.source_offset(me, job.real_pe(pe))));
         }
-#if SHMEM_MT_HAVE_SHMEMX
+#if SHMEM_MT_HAVE_PLANS
         if (op == Op::kPlan) {
             shmemx_request_t unused = SHMEMX_REQUEST_NULL;
             shmemx_plan_begin(&plan_);
@@ -101,7 +101,7 @@ class CollectiveExchange {
         }
 #endif
     }
-#if SHMEM_MT_HAVE_SHMEMX
+#if SHMEM_MT_HAVE_PLANS
     ~CollectiveExchange() { shmemx_plan_free(&plan_); }
 
     void run() {
@@ -122,7 +122,7 @@ class CollectiveExchange {
     CollectiveExchange& operator=(const CollectiveExchange&) = delete;
 
   private:
-#if SHMEM_MT_HAVE_SHMEMX
+#if SHMEM_MT_HAVE_PLANS
     void post(shmemx_request_t* request) const {
         shmemx_alltoallv_nbe(SHMEM_TEAM_WORLD, dest_, dest_bytes_.data(), dest_offsets_.data(), source_,
                              source_bytes_.data(), source_offsets_.data(), 1, request);
@@ -330,14 +330,14 @@ void run_all(Job& job) {
     for (const Route route : wanted_routes(job, kName)) {
         for (const auto& op : kOps) {
             if (options.wants_op(op.name) && options.wants_sync(op.sync) &&
-                (!is_collective(op.op) || (SHMEM_MT_HAVE_SHMEMX && route == Route::kDefaultContext)))
+                (!is_collective(op.op) || (SHMEM_MT_HAVE_PLANS && route == Route::kDefaultContext)))
                 variants.push_back({op.name, op.op, op.sync, route});
         }
     }
-    if (!SHMEM_MT_HAVE_SHMEMX) {
+    if (!SHMEM_MT_HAVE_PLANS) {
         for (const auto& op : kOps) {
             if (is_collective(op.op) && options.wants_op(op.name))
-                job.skip(kName, op.name, kNoRequests);
+                job.skip(kName, op.name, kNoPlans);
         }
     }
     for (const long size : sizes) run_group(job, source, dest, variants, size);

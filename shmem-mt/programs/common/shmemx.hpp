@@ -24,3 +24,13 @@
 #ifndef SHMEM_MT_HAVE_PROGRESS_NETWORK
 #define SHMEM_MT_HAVE_PROGRESS_NETWORK 0
 #endif
+// Exchanges with neighbors, alltoallv, and plans.
+#if SHMEM_MT_HAVE_SHMEMX && defined SHMEMX_PLAN_NULL
+#define SHMEM_MT_HAVE_PLANS 1
+#else
+#define SHMEM_MT_HAVE_PLANS 0
+#endif
+
+namespace shmem_mt {
+constexpr const char* kNoPlans = "the library has no exchanges and plans (shmemx.h)";
+}
