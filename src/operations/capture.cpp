@@ -110,7 +110,9 @@ void settle_captured() {
         captured_to[pe] = nullptr;
         if (!joined && stream.is_complete(stream.published()))
             continue;
-        if (!joined && !(joined = context::request_to_post(capturing_since, capturing)))
+        if (!joined)
+            joined = context::request_to_post(capturing_since, capturing);
+        if (!joined)
             base::fatal(capturing_since.function, "no memory for a request");
         context::claim_published(*joined, stream);
     }

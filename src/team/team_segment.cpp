@@ -169,7 +169,8 @@ uint32_t begin_step(MemberState& state) {
     return step;
 }
 
-void go_through(const Call& call, MemberState& state, uint32_t step) {
+// Inlined, as a barrier of few members takes no longer than a call.
+__attribute__((always_inline)) inline void go_through(const Call& call, MemberState& state, uint32_t step) {
     if (state.size() > 1) {
         switch (state.barrier_algorithm) {
             case BarrierAlgorithm::kFlat:
