@@ -42,7 +42,8 @@ def run(program, pes, **settings):
 
 
 def test_all_are_there():
-    assert sorted(PROGRAMS) == ["hello.c", "log.c", "pipeline.cpp", "reduction.c", "ring.c", "smooth.c", "stencil.c"]
+    assert sorted(PROGRAMS) == ["hello.c", "log.c", "pipeline.cpp", "reduction.c", "ring.c", "rod.c",
+                                "smooth.c", "stencil.c"]
 
 
 @pytest.mark.parametrize("settings",

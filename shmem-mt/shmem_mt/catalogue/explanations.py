@@ -252,7 +252,13 @@ EXPLANATIONS = {
     "alltoallv": Explanation(
         "Every PE puts a block of its own size to every PE; blocks have from none to twice `size_bytes`. The threads "
         "of a PE share the peers. The bandwidth is that of all blocks of all PEs together.",
-        {"put": "blocking puts", "put_nbi": "non-blocking puts"},
+        {
+            "put": "blocking puts",
+            "put_nbi": "non-blocking puts",
+            "alltoallv": "the collective of shmemx.h, by one thread of each PE",
+            "alltoallv_nbe": "the same, posted and waited for",
+            "plan": "the same, started from a plan that was recorded once",
+        },
         ("PE 0, threads 0 and 1", "PE 1", "PE 2"),
         (
             "barrier; clock starts",

@@ -10,6 +10,7 @@ import pytest
 from conftest import make_point, read_results
 from shmem_mt.report import page, report
 from shmem_mt.report.charts.model import Points
+from shmem_mt.report.parts import Part
 from shmem_mt.runner import records
 from shmem_mt.runner.results import load_results
 from shmem_mt.targets import hosts
@@ -127,7 +128,8 @@ def test_facts_of_hosts_are_gathered_compared_and_shown(run, tmp_path):
     assert said["hosts_differ"] == ["kernel"]
     assert records.parse("machine.json", json.dumps(said)) == said
     folder = str(tmp_path / "run")
-    text = page.build(Points(report._joined([(folder, load_results(folder), {})])), [], [(folder, said)])
+    points = Points(report._joined([(folder, load_results(folder), {})]))
+    text = page.build([Part("", [(folder, said)], points, [], [])])
     for row in (
         ("Hosts", "2: n1, n2"),
         ("Hosts, kernel", "differ: 6.1 on n1; 6.2 on n2"),
