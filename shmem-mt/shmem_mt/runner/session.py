@@ -4,7 +4,6 @@ import contextlib
 import os
 import random
 import shlex
-import subprocess
 import sys
 import tempfile
 import time
@@ -12,14 +11,14 @@ import time
 from shmem_mt import __version__, sources
 from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.errors import MeasuredOtherwiseError, UserError
-from shmem_mt.runner import dry_run, images, verdicts
+from shmem_mt.runner import dry_run, images, placing, verdicts
 from shmem_mt.runner.forecast import COMPILE_S, Forecast
 from shmem_mt.runner.points import describe
 from shmem_mt.runner.process import last_lines, run_program
 from shmem_mt.runner.progress_display import Display
 from shmem_mt.runner.results import MACHINE, RunFolder, load_machine, unlike, why_invalid
 from shmem_mt.statistics import FEWEST_STARTS
-from shmem_mt.targets import build, fabrics, host_facts, hosts, machine, mpi, openshmem
+from shmem_mt.targets import build, fabrics, host_facts, machine, mpi, openshmem
 from shmem_mt.targets import places as places_of
 
 MOST_FAILURES = 2  # a program start that failed this often is not tried again
@@ -60,16 +59,16 @@ def run(options):
     catalogue.check_pes(benchmarks, choices.pes)
     facts = machine.facts()
     with contextlib.ExitStack() as stack:
-        hosts_of, skips = _open(wanted, places, stack, not options.dry_run)
-        _check_templates(found, hosts_of)
+        hosts_of, skips = placing.open_fabrics(wanted, places, stack, not options.dry_run)
+        placing.check_templates(found, hosts_of)
 
         def planned():
             every = (plan.starts_over(f, options.profile, benchmarks, choices, facts["cores"]) for f in hosts_of)
-            return _fitting([start for starts in every for start in starts], hosts_of)
+            return placing.fitting([start for starts in every for start in starts], hosts_of)
 
         starts, too_large = planned()
         if not any(i.measures(start) for i in found for start in starts):
-            reasons = skips + too_large + _unable(found, hosts_of)
+            reasons = skips + too_large + placing.unable(found, hosts_of)
             raise UserError("; ".join(reasons) or "nothing to measure with these options")
         reference, missing = None, None
         if any(start.program in mpi.SOURCES for start in starts):
@@ -77,7 +76,7 @@ def run(options):
         folder = RunFolder.read(_directory(options, stack))
         seen, unseen = [], []
         if not options.dry_run:
-            seen, unseen = _look_at_hosts(found, places, starts, hosts_of, folder.directory)
+            seen, unseen = placing.look_at_hosts(found, places, starts, hosts_of, folder.directory)
         if not options.fabric and len(seen) > 1 and fabrics.ON_NODE in hosts_of:
             hosts_of = {fabrics.HOSTS: None}  # where the launcher of a template has put the PEs by itself
             starts, too_large = planned()
@@ -90,12 +89,12 @@ def run(options):
         session = Session(folder, found, options.profile, starts, facts, hosts_of, seed, options.rounds is None)
         session.refuse_others()
         if options.dry_run:
-            print("\n".join([*dry_run.lines(session), *skips, *too_large, *_unable(found, hosts_of)]))
+            print("\n".join([*dry_run.lines(session), *skips, *too_large, *placing.unable(found, hosts_of)]))
             return 0
         folder.go_on()
         session.write_command(options)
         session.hosts = seen if len(seen) > 1 else session.hosts
-        session.skip(*skips, *too_large, *unseen, *_unable(found, hosts_of))
+        session.skip(*skips, *too_large, *unseen, *placing.unable(found, hosts_of))
         session.skip(*([f"the MPI reference skipped: {missing}"] if missing else []))
         return session.measure()
 
@@ -113,78 +112,6 @@ def _tell_builds(found, directory):
     for implementation in found:
         with tempfile.TemporaryDirectory(dir=directory) as scratch:
             implementation.digest = build.library_digest(implementation, os.path.join(scratch, "library"))
-
-
-def _fitting(starts, hosts_of):
-    """(those whose PEs have room, and partners, on the hosts; why the others are skipped)."""
-    fitting, told = [], dict[str, None]()
-    for start in starts:
-        there, reason = hosts_of[start.fabric], ""
-        if isinstance(there, places_of.Places) and start.pes > there.slots:
-            reason = f"for {start.pes} PEs: its hosts have room for {there.slots}"
-        elif start.partner and there is not None and not there.have_partners(start.pes, start.partner):
-            spread = ", ".join(map(str, filter(None, there.counts(start.pes))))
-            reason = f"for {start.pes} PEs: of hosts with {spread} not every PE has a partner {start.partner}"
-        if reason:
-            told[_skipped(start.fabric, reason)] = None
-        else:
-            fitting.append(start)
-    return fitting, list(told)
-
-
-def _look_at_hosts(found, places, starts, hosts_of, directory):
-    """(facts of the hosts that PEs are put on, why they are not known). Only launchers that may put them on several are
-    asked: those of hosts, with a PE for each, and those of templates, with as many PEs as any start has."""
-    several = fabrics.HOSTS in hosts_of
-    asked = next((i for i in found if i.template or (several and not i.unable(fabrics.HOSTS))), None)
-    if asked is None:
-        return [], []
-    pes = len(places.all) if several and places else max(start.pes for start in starts)
-    with tempfile.TemporaryDirectory(dir=directory) as scratch:
-        os.chmod(scratch, 0o755)
-        seen, problem = host_facts.gather(asked, pes, places, scratch)
-    return seen, [f"{asked.label}: facts of hosts skipped: {problem}"] if problem else []
-
-
-def _check_templates(found, hosts_of):
-    """Raises UserError where a launch template has a placeholder that nothing is known for."""
-    for implementation in found:
-        for there in hosts_of.values() if implementation.template else ():
-            if lacking := implementation.template.lacks(there):
-                raise UserError(f"--launch {implementation.template.text!r}: {lacking}")
-    for there in hosts_of.values():
-        unnamed = isinstance(there, places_of.Places) and len(there.all) > 1 and not there.are_named
-        if unnamed and not all(i.template for i in found):
-            raise UserError("--nodes is for launchers of --launch alone; name the hosts by --hosts or --hostfile")
-
-
-def _open(wanted, places, stack, makes_hosts):
-    """({fabric: its hosts}, why others are skipped). The hosts of one within the machine are the first of `places`, or
-    None, the machine itself, or where none are made. Hosts that are made live as long as the stack."""
-    found, skips = {}, []
-    for fabric in wanted:
-        lacking = fabric.missing()
-        if lacking:
-            skips.append(_skipped(fabric, f"it needs {lacking}"))
-            continue
-        try:
-            there = contextlib.nullcontext(places if fabric.is_given or places is None else places.first())
-            several = makes_hosts and fabric.hosts > 1
-            made = hosts.made(fabric.hosts, fabric.link_rate, fabric.rails or 1) if several else there
-            found[fabric] = stack.enter_context(made)
-        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-            words = getattr(error, "stderr", None) or str(error)
-            skips.append(_skipped(fabric, f"its hosts cannot be made: {words.strip()}"))
-    return found, skips
-
-
-def _unable(found, fabrics_there):
-    """Which implementation is not measured over which fabric, and why."""
-    return [f"{i.label}: {_skipped(f, i.unable(f))}" for f in fabrics_there for i in found if i.unable(f)]
-
-
-def _skipped(fabric, reason):
-    return f"fabric {fabric.name} skipped: {reason}"
 
 
 def _tuple(values):

@@ -58,9 +58,9 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, wait_step), 112u);
     EXPECT_EQ(offsetof(PeRecord, left), 120u);
     EXPECT_EQ(offsetof(PeRecord, counters), 128u);
-    EXPECT_EQ(offsetof(PeRecord, pe), 256u);
-    EXPECT_EQ(offsetof(PeRecord, end), 260u);
-    EXPECT_EQ(sizeof(PeRecord), 320u);
+    EXPECT_EQ(offsetof(PeRecord, pe), 320u);
+    EXPECT_EQ(offsetof(PeRecord, end), 324u);
+    EXPECT_EQ(sizeof(PeRecord), 384u);
     EXPECT_EQ(offsetof(PeAddress, data), 8u);
     EXPECT_EQ(sizeof(PeAddress), 2048u);
     EXPECT_EQ(offsetof(PeStatus, entries), 0u);
@@ -71,16 +71,16 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(sizeof(CallRecord), 128u);
     EXPECT_EQ(sizeof(Unacked), 272u);
     EXPECT_EQ(sizeof(PeStatus), 14144u);
-    EXPECT_EQ(kJobPageMagic, 0x37656c6464656800u);
-    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle7", 7), 0);
+    EXPECT_EQ(kJobPageMagic, 0x38656c6464656800u);
+    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle8", 7), 0);
 }
 
 TEST(JobPage, RecordsAndAddressBlobsFollowThePageAndHaveLinesOfTheirOwn) {
     auto page = std::make_unique<JobPage>();
     page->n_pes = 3;
     EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 512);
-    EXPECT_EQ(reinterpret_cast<char*>(page->address_blobs()) - reinterpret_cast<char*>(page.get()), 512 + 3 * 320);
-    EXPECT_EQ(reinterpret_cast<char*>(page->statuses()) - reinterpret_cast<char*>(page.get()), 512 + 3 * (320 + 2048));
+    EXPECT_EQ(reinterpret_cast<char*>(page->address_blobs()) - reinterpret_cast<char*>(page.get()), 512 + 3 * 384);
+    EXPECT_EQ(reinterpret_cast<char*>(page->statuses()) - reinterpret_cast<char*>(page.get()), 512 + 3 * (384 + 2048));
     EXPECT_EQ(alignof(PeRecord), 64u);
     EXPECT_EQ(alignof(PeAddress), 64u);
 }
