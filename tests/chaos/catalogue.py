@@ -34,7 +34,8 @@ LEFT_OUT = {
     "short_threads": "takes a minute to start and end threads, and says of messages what schedules does",
 }
 # Settings of tests that mean something else under chaos, or take minutes for one seed. HEDDLE_TEST_ABSENT stands still
-# outside of the library, where chaos, as any checked run, compares calls with those of the others.
+# outside of the library, where chaos, as any checked run, compares calls with those of the others. A run has one
+# observer, chaos or the race detector.
 LEFT_OUT_SETTINGS = ("LD_PRELOAD", "HEDDLE_TEST_CYCLES", "HEDDLE_TEST_COUNT", "HEDDLE_TEST_ABSENT",
                      "HEDDLE_TEST_NO_THREAD")
 # Fewer steps, and rows, for a seed, and more seeds: each seed takes other rows, and other ways through a schedule.
