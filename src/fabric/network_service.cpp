@@ -157,7 +157,7 @@ bool Network::watch() {
     HEDDLE_INVARIANT(policy_ && policy_->monitor);
     const uint64_t now_ns = os::now_ns(), quiet_ns = now_ns - moved_ns_;
     const bool is_pending = policy_->posted.load(std::memory_order_relaxed) != 0 || any_channel(&Channel::has_large);
-    if (is_pending && !std::exchange(is_pending_, is_pending))
+    if (is_pending && !is_pending_)
         pending_since_ns_ = now_ns;
     is_pending_ = is_pending;
     const bool is_under_way =

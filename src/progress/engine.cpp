@@ -221,34 +221,33 @@ void Engine::count_done() {
     wake_waiters();
 }
 
-void Engine::request_background(bool seldom) {
+bool Engine::request_background(bool seldom) {
     // seq_cst: pairs with Engine::set_progress; of the two threads at least one sees what the other has stored.
     if (rest_.load(std::memory_order_seq_cst) == Rest::kNever ||
         (seldom && only_free_cores_.load(std::memory_order_relaxed) && !has_free_core()))
-        return;
+        return false;
     caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
-    if (start_thread())
-        work_.advance();
+    if (!start_thread())
+        return false;
+    work_.advance();
+    return true;
 }
 
 bool Engine::takes_over(size_t bytes) const {
     constexpr size_t kLeastBytes = 8192;  // to wake a thread takes longer than to send less
-    if (is_manual() || choice_ == AsyncCopy::kNever)
+    if (is_manual())
         return false;
+    if (choice_ != AsyncCopy::kAuto)
+        return choice_ == AsyncCopy::kAlways;
     // Relaxed: as in has_free_core.
-    return choice_ == AsyncCopy::kAlways ||
-           (bytes >= kLeastBytes && policy_.leaves_core(awake_.load(std::memory_order_relaxed)));
+    return bytes >= kLeastBytes && policy_.leaves_core(awake_.load(std::memory_order_relaxed));
 }
 
 void Engine::begin_in_background() {
-    caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
-    // seq_cst: as in request_background. What set_progress does not see here, it requests itself.
-    if (rest_.load(std::memory_order_seq_cst) == Rest::kNever || !start_thread()) {
+    if (request_background(false))
+        wake_waiters();  // it may rest at the wake-up, as in Engine::open
+    else
         drive();
-        return;
-    }
-    work_.advance();  // as in Engine::open
-    wake_waiters();
 }
 
 bool Engine::start_thread() {

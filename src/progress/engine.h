@@ -162,7 +162,8 @@ class Engine {
     // The background thread begins what was posted.
     void begin_in_background();
     // Makes the background thread resume posted operations. seldom: only if the policy is not kAuto, or a core is free.
-    void request_background(bool seldom);
+    // False when it does not come.
+    bool request_background(bool seldom);
 
     // --- Waiting
 

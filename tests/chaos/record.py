@@ -132,7 +132,10 @@ def main() -> int:
     results = Results(None if given.sample else build / "chaos/results.jsonl", digest_of(build))
     if given.keep or given.write:
         if given.keep:
-            parts.add(PARTS, parts.parts_of(results.outcomes, given.keep))
+            try:
+                parts.add(PARTS, parts.parts_of(results.outcomes, given.keep))
+            except ValueError as error:
+                sys.exit(f"record.py: {error}")
         if given.write:
             given.write.write_text(page(parts.read(PARTS)))
         return 0
