@@ -300,11 +300,12 @@ class WatchTest : public ServiceTest {
         for (const auto& channel : own_->channels[0]->config().transport->channels) all += channel->arms;
         return all;
     }
-    // From a message on, behind which a collective is under way.
+    // While messages come, of a collective that is under way. One may not do: a loaded machine may take the core for
+    // longer than the thread watches behind it.
     bool watches() {
         policies[1].posted = 1;
         const uint64_t before = Watched::waits;
-        return is_served() && becomes([&] { return Watched::waits > before + 10; });
+        return becomes([&] { return is_served() && Watched::waits > before + 10; });
     }
 
   private:
