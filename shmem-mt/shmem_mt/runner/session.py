@@ -1,5 +1,6 @@
 """`shmem-mt run`: compile, measure in interleaved rounds, keep everything that is done."""
 
+import collections
 import contextlib
 import os
 import random
@@ -240,8 +241,10 @@ class Session:
         `_go_on` will do behind them."""
         budget_s = self.profile.budget_s * len(self.hosts_of)
         planned_s = 0.0
-        for number in sorted({job[0] for job in jobs}):
-            round_s = sum(self._expected(i.label, start) for n, i, start in jobs if n == number)
+        rounds_s: dict[int, float] = collections.defaultdict(float)
+        for number, implementation, start in jobs:
+            rounds_s[number] += self._expected(implementation.label, start)
+        for number, round_s in sorted(rounds_s.items()):
             if number >= 2 and elapsed_s + planned_s + round_s >= budget_s:
                 break
             planned_s += round_s
@@ -323,13 +326,14 @@ class Session:
         self._write_machine()
 
     def _run_jobs(self, jobs, began):
+        left_s = self._left_s(jobs, time.monotonic() - began)
         for index, (number, implementation, start) in enumerate(jobs):
             if (index == 0 or jobs[index - 1][0] != number) and self._out_of_time(jobs, number, began):
                 break
-            before_s = time.monotonic() - began
-            self._try(number, implementation, start, self._left_s(jobs[index:], before_s))
+            self._try(number, implementation, start, left_s)
             elapsed_s = time.monotonic() - began
-            self.display.finish(elapsed_s, self._left_s(jobs[index + 1 :], elapsed_s))
+            left_s = self._left_s(jobs[index + 1 :], elapsed_s)
+            self.display.finish(elapsed_s, left_s)
 
     def _out_of_time(self, jobs, number, began):
         """True when round `number` would end after the profile's budget. The first two rounds always run."""
