@@ -12,6 +12,8 @@ def quantity(value, unit):
     """Such as ``2.17 G/s``, ``115 ns``, ``36.1 GB/s``."""
     if unit in _PLAIN:
         return f"{significant(value)} {_PLAIN[unit]}"
+    if value == 0:
+        return f"0 {_UNITS.get(unit, unit)}"
     scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= 0.9995 * s), _PREFIXES[-1])
     return f"{significant(value / scale)} {prefix}{_UNITS.get(unit, unit)}"
 

@@ -92,3 +92,8 @@ def test_each_metric_has_one_sense():
     assert (units.sense("rate"), units.sense("time"), units.sense("poll_interval")) == (1, -1, 0)
     with pytest.raises(UserError, match="the metric 'rat' is none"):
         units.sense("rat")
+
+
+def test_nothing_has_no_prefix():
+    assert units.quantity(0.0, "messages/s") == "0 /s" and units.quantity(0, "bytes") == "0 B"
+    assert units.quantity(2e-9, "s") == "2.00 ns"
