@@ -10,7 +10,7 @@ using base::describe;
 using base::fatal;
 
 HEDDLE_PE_LOCAL base::PePointer<PlanPool> plan_pool;
-constinit thread_local Plan* recording __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local Plan* recording = nullptr;
 
 namespace {
 

@@ -57,7 +57,7 @@ extern HEDDLE_PE_LOCAL base::PePointer<PlanPool> plan_pool;  // this PE's
 void start_plans();
 
 // The plan into which this thread's non-blocking collectives go; null: none.
-extern constinit thread_local Plan* recording __attribute__((tls_model("initial-exec")));
+extern constinit thread_local Plan* recording;
 
 // The interface. Any mistake ends the PE with a message.
 void begin_plan(const base::Call& call, shmemx_plan_t* plan);

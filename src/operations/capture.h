@@ -11,7 +11,7 @@
 namespace heddle::operations {
 
 // The request that captures this thread's operations, or null.
-extern constinit thread_local shmemx_request_t* capturing __attribute__((tls_model("initial-exec")));
+extern constinit thread_local shmemx_request_t* capturing;
 
 // Ends the PE when the calls do not alternate, or differ in req.
 void begin_capture(const base::Call& call, shmemx_request_t* req);
@@ -22,7 +22,7 @@ void capture_stream(const base::Call& call, shmem_ctx_t ctx, int pe);
 
 // What inlined code has put joins the request, and the library sees the next put to each PE: ahead of all that looks at
 // requests, and of a change of heddle_streams_2.
-extern constinit thread_local context::Request* captured_by __attribute__((tls_model("initial-exec")));
+extern constinit thread_local context::Request* captured_by;
 void settle_captured();
 inline void settle_capture() {
     if (__builtin_expect(captured_by != nullptr, 0))  // there are puts of inlined code

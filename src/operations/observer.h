@@ -122,7 +122,7 @@ extern HEDDLE_PE_LOCAL base::PePointer<Observer> observer;
 // Where the program called the operation that this thread issues next; null: unknown, and the stack tells. An address
 // in this library: the exported function has been called, not the inlined one. Set for an observer alone, which clears
 // it.
-extern constinit thread_local const void* called_from __attribute__((tls_model("initial-exec")));
+extern constinit thread_local const void* called_from;
 
 // Marks, while it lives, that the calling thread works for the observer, which is not told of what it does.
 class Unobserved {
@@ -134,7 +134,7 @@ class Unobserved {
     static bool is_marked() { return depth_ != 0; }
 
   private:
-    static constinit thread_local int depth_ __attribute__((tls_model("initial-exec")));
+    static constinit thread_local int depth_;
 };
 
 // The observer of what the calling thread does, or null. None in a fiber, which may leave its thread where the observer

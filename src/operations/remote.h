@@ -21,7 +21,7 @@ struct LastStreamSet {
     memory::SymmetricRegion data;
     size_t data_words = 0;  // offsets at which a word may begin
 };
-extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_model("initial-exec")));
+extern constinit thread_local LastStreamSet last_stream_set;
 // The one before: two contexts that a thread uses in turns stay cached, whichever of them is in last_stream_set. One
 // and no more, because a library that is loaded by dlopen has some hundred bytes for such variables.
 struct CachedStreamSet {
@@ -29,7 +29,7 @@ struct CachedStreamSet {
     const context::Context* context = nullptr;
     fabric::StreamSet* stream_set = nullptr;
 };
-extern constinit thread_local CachedStreamSet earlier_stream_set __attribute__((tls_model("initial-exec")));
+extern constinit thread_local CachedStreamSet earlier_stream_set;
 
 // What this thread has sent and the network has not taken yet leaves with the next poll: the thread is about to wait.
 // May yield the core first (StreamSet::begin_wait). Of the contexts that it has used last.

@@ -149,7 +149,7 @@ class Turn {
     uint64_t state_ = 0;
     size_t next_ = 0;
 };
-extern constinit thread_local Turn turn __attribute__((tls_model("initial-exec")));
+extern constinit thread_local Turn turn;
 
 // The set of a wait or test; elements with a nonzero status are left out.
 template <class T, class Values>

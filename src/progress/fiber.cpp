@@ -109,7 +109,7 @@ namespace heddle::progress {
 
 namespace {
 
-constinit thread_local Fiber* running __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local Fiber* running = nullptr;
 
 // A function of its own, so that the compiler computes the address of `running` again after each switch of stacks.
 __attribute__((noinline)) void set_running(Fiber* fiber) {

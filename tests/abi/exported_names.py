@@ -5,7 +5,7 @@
 
 Exported: every name of api/generate.py --list openshmem and shmemx, its twin (p before the name) at the same address,
 heddle_abi_1, heddle_streams_2 and its epoch, the two predefined teams and the heddle_slow_* of the inlined functions;
-nothing else. Needed: libc and the loader (anything, when a sanitizer is linked in).
+nothing else. Needed: libc and the loader (anything, when a sanitizer is linked in), and little static TLS.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ OWN = {"heddle_abi_1", "heddle_streams_2", "heddle_streams_epoch_1", "heddle_tea
        *(f"heddle_slow_{name}" for name in SLOW.split())}
 # Names without the prefix, from before there was a specification.
 OLD = {"start_pes", "_my_pe", "_num_pes", "shmalloc", "shfree", "shrealloc", "shmemalign"}
+MOST_TLS_BYTES = 768
 NEEDED = re.compile(r"libc\.so\.6|ld-linux-[\w-]+\.so\.\d+")
 
 
@@ -78,6 +79,10 @@ def main() -> int:
     needed = re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-d", str(options.library)))
     if not options.sanitized:
         wrong += [f"needs {library}" for library in needed if not NEEDED.fullmatch(library)]
+        # A process that loads the library late has some 1.5 KB of static TLS left for all such libraries (glibc).
+        tls = re.search(r"^ *TLS(?: +0x\w+){4} +(0x\w+)", output("readelf", "-lW", str(options.library)), re.MULTILINE)
+        if int(tls[1], 16) > MOST_TLS_BYTES:
+            wrong.append(f"has {int(tls[1], 16)} bytes of thread-local data, more than {MOST_TLS_BYTES}")
     if len(wrong) > 40:
         wrong = [*wrong[:40], f"... and {len(wrong) - 40} more"]
     print("\n".join(wrong) or f"{len(names)} names, {len(symbols)} symbols, needs {' '.join(needed)}")

@@ -29,7 +29,7 @@ struct ThreadRandom {
     Random random;
     uint64_t begin_ns = 0;
 };
-constinit thread_local ThreadRandom thread_random __attribute__((tls_model("initial-exec")));
+constinit thread_local ThreadRandom thread_random;
 
 bool keeps_order(const Operation& operation) {
     return (context::context_of(operation.ctx).options & SHMEMX_CTX_ORDERED) != 0;
