@@ -65,9 +65,9 @@ void shmem_info_get_name(char *name);
 
 /* ---- Memory management (section 9.3)
  * Collective: every PE calls with the same arguments, one thread of each PE. Sizes are in bytes; addresses are
- * aligned to 64 bytes. Errors: a request that does not fit returns NULL on every PE (SHMEM_DEBUG=1 prints why).
- * Arguments that differ between PEs, and a pointer that was not allocated, end the job with a message. Each call
- * that does something is a barrier of all PEs and a quiet of the default context. */
+ * aligned to 64 bytes. Each call that does something is a barrier of all PEs and a quiet of the default context.
+ * Errors: a request that does not fit returns NULL on every PE (SHMEM_DEBUG=1 prints why). Arguments that differ
+ * between PEs, and a pointer that was not allocated, end the job with a message. */
 
 /* size bytes of symmetric heap, or NULL; a barrier on exit. size 0 gives NULL without a barrier. [9.3.1, since 1.2] */
 void *shmem_malloc(size_t size);
@@ -146,8 +146,9 @@ int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx);
    1.5] */
 int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
 
-/* Opens a session on ctx, or adds to the open one: SHMEM_CTX_SESSION_BATCH says that many small operations follow. A
-   hint that changes nothing here. An unknown bit of config_mask ends the job with a message. [9.9.2, since 1.6] */
+/* Opens a session on ctx, or adds to the open one: SHMEM_CTX_SESSION_BATCH says that many small operations follow.
+   Operations on the node stay as they are; to another node a burst of short ones leaves in one message. An unknown
+   bit of config_mask ends the job with a message. [9.9.2, since 1.6] */
 void shmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask);
 
 /* Closes the session on ctx; completes no operation (shmem_quiet does). [9.9.3, since 1.6] */
