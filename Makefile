@@ -37,7 +37,7 @@ help:
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
 	@echo "make build                 the library and its tools, in $(BUILD)"
-	@echo "make install PREFIX=DIR    library, headers, oshrun, oshcc, oshc++, heddle-info, heddle-status, shmem-mt (now: $(PREFIX))"
+	@echo "make install PREFIX=DIR    library, headers, manual pages, oshrun, oshcc, oshc++, heddle-info, heddle-status, shmem-mt (now: $(PREFIX))"
 	@echo "make format                clang-format over everything that is not generated"
 	@echo "make clean                 removes build/ and report/"
 	@echo "What is missing is installed (root, Debian), or named."

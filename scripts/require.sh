@@ -46,6 +46,9 @@ for kind do
             need gdb gdb
             need spin spin
             need chromium chromium
+            need mandoc mandoc
+            need groff groff-base
+            need man man-db
             # The network, and jobs on several hosts (tests/multihost).
             missing="$missing$(packages_of_parts)" optional=''
             need mpirun openmpi-bin

@@ -191,6 +191,18 @@ def test_gdb(prefix, program):
     assert wanted in run(prefix / "bin/heddle-status", program / "core")
 
 
+def test_man_pages(prefix):
+    """By the name of any function, from where man looks for the pages of the commands on PATH."""
+    pages = prefix / "share/man"
+    assert (pages / "man1/oshrun.1").exists() and (pages / "man7/heddle.7").exists()
+    assert (pages / "man3/shmem_ctx_long_put.3").read_text() == ".so man3/shmem_put.3\n"
+    if not shutil.which("man"):
+        pytest.skip("no man on this machine")
+    text = run("man", "shmem_ctx_long_put", env={
+        "PATH": f"{prefix}/bin:{os.environ['PATH']}", "MANPATH": "", "MANPAGER": "cat", "MANWIDTH": "100"})
+    assert "SHMEM_PUT(3)" in text
+
+
 def test_documented_settings(prefix):
     expected = (SOURCE / "docs/user/settings.md").read_text()
     assert run(prefix / "bin/heddle-info", "--settings-markdown") == expected, "docs/user/settings.md is out of date"
