@@ -20,7 +20,7 @@ void InterruptModeration::measure(uint64_t bytes, uint64_t ns) {
     bytes_per_ns_ = std::max(measured, (1 - weight) * bytes_per_ns_ + weight * measured);
 }
 
-uint64_t InterruptModeration::nap_ns(uint64_t now_ns, uint64_t asked, uint64_t arrived) {
+uint64_t InterruptModeration::nap_ns(uint64_t now_ns, uint64_t asked, uint64_t arrived, bool may_nap) {
     if (comes_ && arrived != arrived_)
         measure(arrived - arrived_, now_ns - since_ns_);
     if (!comes_ || arrived != arrived_) {
@@ -29,7 +29,7 @@ uint64_t InterruptModeration::nap_ns(uint64_t now_ns, uint64_t asked, uint64_t a
         napped_ = false;
     }
     comes_ = arrived < asked;
-    if (!comes_ || measures_)
+    if (!comes_ || measures_ || !may_nap)
         return 0;
     const double left_ns =
         static_cast<double>(asked - arrived) / bytes_per_ns_ - static_cast<double>(now_ns - since_ns_);

@@ -27,9 +27,9 @@ class InterruptModeration {
     // Linux (tcp_rmem). It grows.
     static constexpr uint64_t kMinBytes = 32 << 10, kMaxBytes = 128 << 10;
 
-    // Of a thread that has nothing more to move now. asked, arrived: bytes of all bodies so far. Returns the length of
-    // its nap; 0: none.
-    uint64_t nap_ns(uint64_t now_ns, uint64_t asked, uint64_t arrived);
+    // Of a thread that has nothing more to move now. asked, arrived: bytes of all bodies so far. may_nap: nobody waits.
+    // Returns the length of its nap; 0: none.
+    uint64_t nap_ns(uint64_t now_ns, uint64_t asked, uint64_t arrived, bool may_nap = true);
     // Bytes that may come during a nap.
     uint64_t budget() const { return budget_; }
 
@@ -38,9 +38,9 @@ class InterruptModeration {
 
     double bytes_per_ns_ = 0;
     uint64_t budget_ = kMaxBytes;
-    bool measures_ =
-        true;             // the next body comes without naps: the rate is unknown, or naps as short as can be were slow
-    bool comes_ = false;  // a body is on its way
+    // The next body comes without naps: the rate is unknown, or naps as short as can be were slow.
+    bool measures_ = true;
+    bool comes_ = false;     // a body is on its way
     bool napped_ = false;    // since since_ns_
     uint64_t since_ns_ = 0;  // the last body was complete, or the first was asked for
     uint64_t arrived_ = 0;   // at that time

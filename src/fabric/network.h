@@ -142,8 +142,9 @@ class Network {
     static void* run_service(void* network);
     void serve();
     bool poll_channels();
-    bool keeps_away(uint64_t* nap_ns);
+    bool keeps_away(uint64_t* nap_ns, bool* looks);
     bool watch();
+    bool has_event() const;
     bool nap_while_data_comes();
     void sleep_until_event();
     void on_left();

@@ -125,8 +125,9 @@ void Network::wake_up() {
         base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
-// True after a nap, when other threads poll, or may soon.
-bool Network::keeps_away(uint64_t* nap_ns) {
+// True after a nap, when other threads poll, or may soon. *looks: it was patient, nobody has polled for as long as the
+// nap, and something has come. That may be the get of a PE that waits for it.
+bool Network::keeps_away(uint64_t* nap_ns, bool* looks) {
     const uint32_t turn = away_.value.load(std::memory_order_acquire);
     const bool polled = polls_.load(std::memory_order_relaxed) != seen_polls_.load(std::memory_order_relaxed);
     const bool under_way = policy_ && policy_->posted.load(std::memory_order_relaxed) != 0;
@@ -147,8 +148,18 @@ bool Network::keeps_away(uint64_t* nap_ns) {
         *nap_ns = kServiceNapNs;
     const timespec deadline = os::to_timespec(now_ns + *nap_ns);
     away_.sleep(turn + 1, &deadline);
+    *looks = is_patient && polls_.load(std::memory_order_relaxed) == seen_polls_.load(std::memory_order_relaxed) &&
+             has_event();
     *nap_ns = std::min(2 * *nap_ns, kMaxServiceNapNs);
     return true;
+}
+
+// Something waits to be read. A transport may tell so only once it is armed.
+bool Network::has_event() const {
+    epoll_event events[2];
+    const int count = epoll_wait(descriptors_, events, 2, 0);
+    return std::any_of(events, events + std::max(count, 0),
+                       [](const auto& event) { return event.data.u32 != kWakeup; });
 }
 
 // True after a rest on the line that take_over writes, up to the time of the next poll. False where the service thread
@@ -182,9 +193,10 @@ bool Network::nap_while_data_comes() {
             asked += channel->asked();
         }
     const uint64_t now_ns = os::now_ns();
-    const uint64_t nap_ns = moderation_.nap_ns(now_ns, asked, arrived);
-    if (nap_ns == 0 || (policy_ && (policy_->own_sleepers.load(std::memory_order_relaxed) != 0 ||
-                                    policy_->pollers.load(std::memory_order_relaxed) != 0)))
+    const bool nobody_waits = !policy_ || (policy_->own_sleepers.load(std::memory_order_relaxed) == 0 &&
+                                           policy_->pollers.load(std::memory_order_relaxed) == 0);
+    const uint64_t nap_ns = moderation_.nap_ns(now_ns, asked, arrived, nobody_waits);
+    if (nap_ns == 0)
         return false;
     base::counters->service_naps.add_cheaply();
     const timespec deadline = os::to_timespec(now_ns + nap_ns);
@@ -275,9 +287,12 @@ void Network::serve() {
         woken = false;
         const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
         const bool watches = kind == Service::kWatches;
-        if ((watches || kind == Service::kSleeps) && keeps_away(&nap_ns)) {
-            if (any_channel(&Channel::ack_pending))
+        bool looks = false;
+        if ((watches || kind == Service::kSleeps) && keeps_away(&nap_ns, &looks)) {
+            if (looks || any_channel(&Channel::ack_pending)) {
                 poll_channels();
+                see_polls();
+            }
             continue;
         }
         bool moved = false;

@@ -19,11 +19,12 @@ struct Link {
     double now_ns = 0, asked = 0, arrived = 0;  // arrived: whole bodies
     int wake_ups = 0, naps = 0;
     double longest_nap_ns = 0;
+    bool someone_waits = false;
     InterruptModeration moderation;
 
     uint64_t nap() {
         return moderation.nap_ns(static_cast<uint64_t>(now_ns), static_cast<uint64_t>(asked),
-                                 static_cast<uint64_t>(arrived));
+                                 static_cast<uint64_t>(arrived), !someone_waits);
     }
 
     // Brings one body; returns the nanoseconds that took. begins_ns: the sender lets wait for so long.
@@ -105,6 +106,17 @@ TEST(InterruptModeration, FullBuffersShortenTheNaps) {
         for (int i = 0; i < kBodies; ++i) all_ns += link.bring(kMiB);
         EXPECT_LT(all_ns, 1.15 * kBodies * link.least_ns(kMiB)) << bytes_per_ns;
     }
+}
+
+// Where a thread waits there is no nap, so that what is slow meanwhile is not so for naps.
+TEST(InterruptModeration, NobodyNapsWhileAThreadWaits) {
+    Link link;
+    for (int i = 0; i < 3; ++i) link.bring(kMiB);
+    link.someone_waits = true;
+    link.bytes_per_ns = kGigabit / 2;
+    link.bring(kMiB);
+    EXPECT_EQ(link.naps, 0);
+    EXPECT_EQ(link.moderation.budget(), InterruptModeration::kMaxBytes);
 }
 
 TEST(InterruptModeration, TheRateOfTheLinkMayChange) {
