@@ -18,6 +18,7 @@ from shmem_mt.targets.machine import OTHERS
 from shmem_mt.targets.places import MOST_HOSTS
 
 MAX_PES = 4096
+MAX_THREADS = 992  # kMaxThreads of programs/common/options.hpp
 MAX_RAILS = 8
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _TROUBLES = ("machine", "worse", "points", "unclear")  # names of comparison.compare.STATUSES
@@ -138,7 +139,7 @@ def _add_run(commands):
         help="links of each host of namespaces, all of them used at once (Heddle)",
     )
     run.add_argument("--pes", type=_numbers(MAX_PES), metavar="N,...", help="numbers of PEs")
-    run.add_argument("--threads", type=_numbers(62), metavar="N,...", help="threads per PE")
+    run.add_argument("--threads", type=_numbers(MAX_THREADS), metavar="N,...", help="threads per PE")
     run.add_argument("--sizes", type=_numbers(1 << 26), metavar="BYTES,...", help="message sizes")
     run.add_argument(
         "--size", type=_size, metavar="SIZE", help="mini-apps: tiny, small, medium, large, or a number (see list)"

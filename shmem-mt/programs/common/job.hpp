@@ -19,8 +19,6 @@ namespace shmem_mt {
 
 static_assert(sizeof(long) == 8, "the programs move long as 8-byte messages");
 
-constexpr int kMaxThreads = 62;
-
 // Words that PEs write into each other to say "sent" and "seen"; a cache line each.
 struct Control {
     alignas(64) long flag;
@@ -62,10 +60,13 @@ enum class Pes { kPairs, kPairsOrOne, kEven, kAny };
 
 class Job final : public Session {
   public:
-    // level: at least; several threads have SHMEM_THREAD_MULTIPLE.
+    // level: at least, with one thread; several have SHMEM_THREAD_MULTIPLE, unless --level says otherwise.
     Job(const char* benchmark, const Options& options, Pes pes = Pes::kPairs, int level = SHMEM_THREAD_SINGLE)
         : Session(options) {
-        const int wanted = options.threads == 1 ? level : SHMEM_THREAD_MULTIPLE;
+        const int wanted = !options.level.empty() ? level_named(options.level)
+                           : options.threads == 1 ? level
+                                                  : SHMEM_THREAD_MULTIPLE;
+        several_call_ = options.threads == 1 || wanted == SHMEM_THREAD_MULTIPLE;
         shmem_init_thread(wanted, &provided_);
         start_threads(options.threads);  // after init: the library may move static data then
         me_ = shmem_my_pe();
@@ -179,14 +180,21 @@ class Job final : public Session {
         int major = 0, minor = 0;
         shmem_info_get_name(name);
         shmem_info_get_version(&major, &minor);
-        const char* level = wanted == SHMEM_THREAD_SINGLE ? "SHMEM_THREAD_SINGLE" : "SHMEM_THREAD_MULTIPLE";
-        print_start(benchmark, name, major, minor, level);
+        const std::string level = wanted == SHMEM_THREAD_SINGLE       ? "SINGLE"
+                                  : wanted == SHMEM_THREAD_FUNNELED   ? "FUNNELED"
+                                  : wanted == SHMEM_THREAD_SERIALIZED ? "SERIALIZED"
+                                                                      : "MULTIPLE";
+        print_start(benchmark, name, major, minor, ("SHMEM_THREAD_" + level).c_str());
     }
 
     void create_contexts() {
 #if SHMEM_MT_HAVE_CTX
         if (!thread_level_ok_)
             return;
+        if (!several_call_) {
+            why_no_private_ = why_no_shared_ = "under its thread level one thread at a time calls the library";
+            return;
+        }
         contexts_.resize(static_cast<size_t>(threads()));
         std::vector<int> created(static_cast<size_t>(threads()), 0);
         team().run([&](int thread) {
@@ -210,7 +218,15 @@ class Job final : public Session {
 #endif
     }
 
+    static int level_named(const std::string& name) {
+        return name == "single"       ? SHMEM_THREAD_SINGLE
+               : name == "funneled"   ? SHMEM_THREAD_FUNNELED
+               : name == "serialized" ? SHMEM_THREAD_SERIALIZED
+                                      : SHMEM_THREAD_MULTIPLE;
+    }
+
     int provided_ = 0;
+    bool several_call_ = true;  // threads may, at once
     std::string why_no_private_ = "the library has no shmem_ctx_create";
     std::string why_no_shared_ = why_no_private_;
 #if SHMEM_MT_HAVE_CTX

@@ -20,7 +20,7 @@ struct Options {
     std::vector<std::string> ops;         // empty: all of the program's
     std::vector<std::string> syncs;       // empty: all
     std::vector<std::string> placements;  // heap, static
-    std::vector<std::string> contexts;    // default, shared, private
+    std::vector<std::string> contexts;    // default, shared, private; of patterns more (known_contexts)
     std::vector<std::string> teams;       // world, strided
     std::vector<std::string> schemes;     // collectives: back-to-back, window (windows.hpp)
     std::vector<std::string> touches;     // read, write-only: what the target does with the payload of a put
@@ -50,6 +50,10 @@ struct Options {
     Fault fault = Fault::kNone;
     std::vector<std::string> computations = {"registers"};  // overlap (progress/overlap_computation.hpp)
     std::string partner;  // of patterns of pairs: near, far; empty: far where that can be
+    std::string level;    // patterns: the thread level asked for; empty: what the number of threads needs
+    long messages = 0;    // patterns: of a window, or that a face or a block is cut into; 0: the pattern's own
+    std::vector<std::string> known_contexts = {"default", "shared", "private"};
+    bool has_pools = false;  // pool:K is a context, too: K of them for all threads
 
     bool wants_op(const std::string& op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
 
@@ -106,9 +110,30 @@ constexpr const char* kSizeNames[] = {"tiny", "small", "medium", "large"};
 constexpr double kLargestSize = 1e9;
 constexpr long kMostOutstanding = 65536;
 constexpr long kMaxWaiters = 4096;
+constexpr int kMaxThreads = 992;  // of a PE: as many as make_base tells apart (validation.hpp)
 
 inline bool is_size_name(const std::string& text) {
     return std::find(std::begin(kSizeNames), std::end(kSizeNames), text) != std::end(kSizeNames);
+}
+
+// The K of a context pool:K; 0 where the name is none.
+inline int pool_of(const std::string& context) {
+    const std::string digits = context.rfind("pool:", 0) == 0 ? context.substr(5) : "";
+    const bool is_number = !digits.empty() && digits.size() < 4 &&
+                           std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return is_number ? std::stoi(digits) : 0;
+}
+
+// Those of the program, and the pools that were asked for.
+inline std::vector<std::string> known_contexts(const Options& options) {
+    std::vector<std::string> known = options.known_contexts;
+    for (const auto& context : options.has_pools ? options.contexts : std::vector<std::string>{}) {
+        if (pool_of(context) > 0)
+            known.push_back(context);
+    }
+    if (options.has_pools && known.size() == options.known_contexts.size())
+        known.push_back("pool:K with K from 1 to 999");
+    return known;
 }
 
 // Ends the program when one of the lists names what is not there.
@@ -120,7 +145,8 @@ inline void check_names(const char* program, const Options& options, const std::
     } kLists[] = {
         {"operation", options.ops, known_ops},
         {"placement", options.placements, {"heap", "static"}},
-        {"context", options.contexts, {"default", "shared", "private"}},
+        {"context", options.contexts, known_contexts(options)},
+        {"level", split_list(options.level), {"single", "funneled", "serialized", "multiple"}},
         {"team", options.teams, {"world", "strided"}},
         {"scheme", options.schemes, {"back-to-back", "window"}},
         {"touch", options.touches, {"read", "write-only"}},
@@ -182,6 +208,8 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         {"waiters", required_argument, nullptr, 'w'},
         {"schemes", required_argument, nullptr, 'E'},
         {"partner", required_argument, nullptr, 'N'},
+        {"level", required_argument, nullptr, 'l'},
+        {"messages", required_argument, nullptr, 'M'},
         {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
@@ -203,7 +231,7 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 options.contexts = split_list(value);
                 break;
             case 't':
-                options.threads = static_cast<int>(parse_number(program, "threads", value, 1, 62));
+                options.threads = static_cast<int>(parse_number(program, "threads", value, 1, kMaxThreads));
                 break;
             case 'n':
                 options.samples = static_cast<int>(parse_number(program, "samples", value, 1, 1e6));
@@ -235,6 +263,12 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'N':
                 options.partner = value;
+                break;
+            case 'l':
+                options.level = value;
+                break;
+            case 'M':
+                options.messages = static_cast<long>(parse_number(program, "messages", value, 1, 4096));
                 break;
             case 'u':
                 options.touches = split_list(value);

@@ -11,11 +11,12 @@
 namespace shmem_mt {
 
 // Identifies the sender, and the sample or pass; leaves 28 bits for a running message number. Different for all threads
-// (up to 62) of all PEs in a pass, and among up to 2^14 PEs for 2^16 passes.
+// (up to 62 * 16) of all PEs in a pass; among up to 2^14 PEs of up to 62 threads for 2^16 passes, of more for 2^12.
 inline long make_base(int pe, int thread, long token) {
     const uint64_t number = static_cast<uint64_t>(pe) + 1;
-    const uint64_t pass = (static_cast<uint64_t>(token) ^ number >> 14) & 0xffff;
-    return static_cast<long>(number << 50 | (static_cast<uint64_t>(thread) + 1) << 44 | pass << 28);
+    const uint64_t of_62 = static_cast<uint64_t>(thread) % 62 + 1, which_62 = static_cast<uint64_t>(thread) / 62;
+    const uint64_t pass = (static_cast<uint64_t>(token) ^ number >> 14 ^ which_62 << 12) & 0xffff;
+    return static_cast<long>(number << 50 | of_62 << 44 | pass << 28);
 }
 
 // The 8 bytes at word `word` of slot `slot` (splitmix64 of the three).

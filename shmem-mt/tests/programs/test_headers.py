@@ -14,6 +14,7 @@ PROGRAM = """
 
 #include "programs/common/cores.hpp"
 #include "programs/common/histogram.hpp"
+#include "programs/common/options.hpp"
 #include "programs/common/partners.hpp"
 #include "programs/common/validation.hpp"
 #include "programs/progress/overlap_computation.hpp"
@@ -58,6 +59,10 @@ int bases() {
             found.insert(base);
         }
     }
+    for (int thread = 62; thread < kMaxThreads; ++thread, ++count) found.insert(make_base(8191, thread, 7));
+    WANT(found.size() == count);
+    found.clear();
+    count = 0;
     for (long token = 8; token < 7 + (1L << 16); ++token, ++count) found.insert(make_base(8191, 0, token));
     WANT(found.size() == count);
     return 0;
