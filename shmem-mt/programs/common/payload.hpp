@@ -17,17 +17,22 @@ inline long first_number(long token) {
     return token << 32 | 1;
 }
 
+// Where the second word of a stamp begins; one of fewer than 16 bytes has part of it, of up to 8 bytes nothing.
+inline long second_word(long bytes) {
+    return bytes > 8 ? std::max(8L, bytes - 8) : bytes;
+}
+
 // Marks the message of `bytes` bytes as number `number`. A message of fewer than 8 bytes has part of it.
 inline void stamp(char* message, long bytes, uint64_t number) {
-    const size_t word = static_cast<size_t>(std::min(8L, bytes));
-    std::memcpy(message, &number, word);
-    std::memcpy(message + bytes - static_cast<long>(word), &number, word);
+    const long second = second_word(bytes);
+    std::memcpy(message, &number, static_cast<size_t>(std::min(8L, bytes)));
+    std::memcpy(message + second, &number, static_cast<size_t>(bytes - second));
 }
 
 inline bool has_stamp(const char* message, long bytes, uint64_t number) {
-    const size_t word = static_cast<size_t>(std::min(8L, bytes));
-    return std::memcmp(message, &number, word) == 0 &&
-           std::memcmp(message + bytes - static_cast<long>(word), &number, word) == 0;
+    const long second = second_word(bytes);
+    return std::memcmp(message, &number, static_cast<size_t>(std::min(8L, bytes))) == 0 &&
+           std::memcmp(message + second, &number, static_cast<size_t>(bytes - second)) == 0;
 }
 
 // Loads a word of each cache line of the message; the compiler may not leave a load out.
