@@ -35,6 +35,13 @@
 #ifndef SHMEM_MT_HAVE_FETCH_NBI
 #define SHMEM_MT_HAVE_FETCH_NBI SHMEM_MT_HAVE_PUT_SIGNAL
 #endif
+#ifndef SHMEM_MT_HAVE_PE_QUIET
+#if SHMEM_MAJOR_VERSION > 1 || (SHMEM_MAJOR_VERSION == 1 && SHMEM_MINOR_VERSION >= 6)
+#define SHMEM_MT_HAVE_PE_QUIET 1
+#else
+#define SHMEM_MT_HAVE_PE_QUIET 0
+#endif
+#endif
 
 // An implementation may define shmem_ctx_t as a pointer to an unnamed struct, which gcc warns about in
 // members.
@@ -89,6 +96,9 @@ struct DefaultLink {
     void set(long* dest, long value, int pe) const { shmem_long_atomic_set(dest, value, pe); }
     void fence() const { shmem_fence(); }
     void quiet() const { shmem_quiet(); }
+#if SHMEM_MT_HAVE_PE_QUIET
+    void pe_quiet(const int* pes, size_t count) const { shmem_pe_quiet(pes, count); }
+#endif
 #if SHMEM_MT_HAVE_PUT_SIGNAL
     void put_signal(void* dest, const void* source, size_t bytes, uint64_t* signal, uint64_t value, int pe) const {
         shmem_putmem_signal(dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe);
@@ -152,6 +162,9 @@ struct ContextLink {
     void set(long* dest, long value, int pe) const { shmem_ctx_long_atomic_set(ctx, dest, value, pe); }
     void fence() const { shmem_ctx_fence(ctx); }
     void quiet() const { shmem_ctx_quiet(ctx); }
+#if SHMEM_MT_HAVE_PE_QUIET
+    void pe_quiet(const int* pes, size_t count) const { shmem_ctx_pe_quiet(ctx, pes, count); }
+#endif
 #if SHMEM_MT_HAVE_PUT_SIGNAL
     void put_signal(void* dest, const void* source, size_t bytes, uint64_t* signal, uint64_t value, int pe) const {
         shmem_ctx_putmem_signal(ctx, dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe);

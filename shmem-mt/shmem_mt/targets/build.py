@@ -13,7 +13,8 @@ COMPILE_TIMEOUT_S = 180
 _SYSTEM = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 
 # Feature probes, sources in programs/probes: SHMEM_MT_HAVE_<NAME> is 1 where one compiles and links.
-PROBES = ("ctx", "put_signal", "fetch_nbi", "team_collectives", "shmemx", "progress", "progress_network", "inscan")
+PROBES = ("ctx", "put_signal", "fetch_nbi", "team_collectives", "shmemx", "progress", "progress_network", "inscan",
+          "pe_quiet")  # fmt: skip
 
 
 def build(implementation, directory, programs, note):

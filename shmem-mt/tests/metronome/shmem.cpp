@@ -259,6 +259,11 @@ void shmem_ctx_quiet(shmem_ctx_t ctx) {
     spend(settings.quiet.of());
 }
 
+// What is on its way to other PEs is there as soon.
+void shmem_ctx_pe_quiet(shmem_ctx_t ctx, const int*, size_t) {
+    shmem_ctx_quiet(ctx);
+}
+
 // ---- through the default context ----
 
 void shmem_long_p(long* dest, long value, int pe) {
@@ -337,6 +342,10 @@ void shmem_fence() {
 
 void shmem_quiet() {
     shmem_ctx_quiet(SHMEM_CTX_DEFAULT);
+}
+
+void shmem_pe_quiet(const int* pes, size_t count) {
+    shmem_ctx_pe_quiet(SHMEM_CTX_DEFAULT, pes, count);
 }
 
 // ---- waiting ----

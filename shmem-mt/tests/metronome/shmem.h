@@ -66,6 +66,7 @@ void shmem_ctx_long_atomic_compare_swap_nbi(shmem_ctx_t ctx, long* fetch, long* 
 void shmem_ctx_uint64_atomic_xor(shmem_ctx_t ctx, uint64_t* dest, uint64_t value, int pe);
 void shmem_ctx_fence(shmem_ctx_t ctx);
 void shmem_ctx_quiet(shmem_ctx_t ctx);
+void shmem_ctx_pe_quiet(shmem_ctx_t ctx, const int* pes, size_t count);
 
 void shmem_long_p(long* dest, long value, int pe);
 long shmem_long_g(const long* source, int pe);
@@ -88,6 +89,7 @@ void shmem_long_atomic_compare_swap_nbi(long* fetch, long* dest, long cond, long
 void shmem_uint64_atomic_xor(uint64_t* dest, uint64_t value, int pe);
 void shmem_fence(void);
 void shmem_quiet(void);
+void shmem_pe_quiet(const int* pes, size_t count); /* of OpenSHMEM 1.6 */
 
 void shmem_long_wait_until(long* word, int comparison, long value);
 uint64_t shmem_signal_wait_until(uint64_t* signal, int comparison, uint64_t value);
