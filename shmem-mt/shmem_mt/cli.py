@@ -150,6 +150,12 @@ def _add_run(commands):
         metavar="N,...",
         help="ordering: messages of a thread that may be incomplete, powers of two",
     )
+    run.add_argument(
+        "--messages",
+        type=_up_to(4096),
+        metavar="N",
+        help="patterns: messages of a window, or into how many a face or a block is cut",
+    )
     run.add_argument("--sync", type=_names, metavar="NAME,...", help="only these synchronizations (see list)")
     run.add_argument("--only", type=_names, metavar="NAME,...", help="only these benchmarks (see list)")
     run.add_argument("--out", metavar="DIR", help="run folder; an existing one is continued")

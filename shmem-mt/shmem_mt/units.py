@@ -3,7 +3,7 @@
 from shmem_mt.errors import UserError
 
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
-_UNITS = {"messages/s": "/s", "iterations/s": "/s", "bytes/s": "B/s", "bytes": "B", "s": "s"}
+_UNITS = {"messages/s": "/s", "iterations/s": "/s", "1/s": "/s", "bytes/s": "B/s", "bytes": "B", "s": "s"}
 _PLAIN = {"%": "%", "x": "×"}  # no prefixes
 _PLAIN |= {unit: unit for unit in ("MFLOPS", "Mflops", "Mop/s", "GUP/s")}  # as the originals print them
 
@@ -48,7 +48,8 @@ def duration(seconds):
 
 
 # Of the metrics of points, which change is for the better. Every metric that a program prints is in one of the three.
-HIGHER_IS_BETTER = {"bandwidth", "consumed_rate", "figure_of_merit", "overlap", "rate", "stream_bandwidth"}
+HIGHER_IS_BETTER = {"bandwidth", "consumed_rate", "figure_of_merit", "overlap", "rate", "stream_bandwidth",
+                    "throughput"}  # fmt: skip
 HIGHER_IS_BETTER |= {"event-rate"}  # of the simulator
 LOWER_IS_BETTER = {"latency", "cpu_time", "cpu_share", "wake_latency", "switches", "time", "slowdown", "memory"}
 # What describes a run: a mini-app that computes faster communicates for more of its time.

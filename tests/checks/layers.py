@@ -60,7 +60,7 @@ SUITE = {
     "programs/common": [],
     "programs/probes": ["programs/common"],
     **{key: ["programs/common"] for key in ["programs/pt2pt", "programs/collectives", "programs/progress",
-                                            "programs/ordering", "simulator"]},
+                                            "programs/ordering", "programs/patterns", "simulator"]},
     "apps/common": ["programs/common"],
     **{key: ["programs/common", "apps/common"] for key in ["apps/krylov", "apps/cg", "apps/minimd", "apps/is",
                                                            "apps/gups", "apps/mandelbrot", "apps/halo"]},

@@ -145,6 +145,25 @@ BENCHMARKS = (
         ANY,
     ),
     Benchmark(
+        "patterns",
+        "patterns",
+        "what the whole job gets of the same cores, by how they are divided into PEs and threads, by context and by "
+        "synchronization: bytes or operations a second, or seconds of a round trip or a sum",
+        (
+            "latency",
+            "stream",
+            "bidirectional",
+            "incast",
+            "fan-out",
+            "halo2d",
+            "halo3d",
+            "alltoall",
+            "random",
+            "collective",
+        ),
+        ANY,
+    ),
+    Benchmark(
         "wait",
         "wait",
         "what waiting costs, by how a PE waits: how late it goes on, its CPU time, barriers beside context switches",
@@ -241,6 +260,8 @@ SIZES = ("tiny", "small", "medium", "large")
 SYNCS = {
     "quiet": "quiet after the messages (bandwidth: after each window)",
     "quiet_each": "quiet after every operation",
+    "thread_quiet": "the threads of a PE meet, then one quiet by one of them for all",
+    "pe_quiet": "shmem_pe_quiet of the PEs that a thread sends to (OpenSHMEM 1.6)",
     "blocking": "the operation itself returns when it is done",
     "last_word": "the receiver waits for the 8-byte message itself",
     "fence_flag": "put, fence, flag; the receiver waits for the flag",
@@ -257,8 +278,12 @@ SYNCS = {
     "sync_all": "shmem_sync_all",
     "team_sync": "shmem_team_sync; of collectives-mt shmemx_team_sync_mt by all threads (shmemx.h)",
     "team_barrier": "shmemx_team_barrier_mt by all threads (shmemx.h)",
+    "all_threads": "all threads of a PE call the collective together (shmemx.h)",
     "request_wait": "shmemx_request_wait for a non-blocking collective (shmemx.h)",
 }
+
+# Which thread level a program asks for (params.level of the benchmark patterns).
+LEVELS = ("single", "funneled", "serialized", "multiple")
 
 # What the target of a put does with its payload (params.touch), and who had the line of a get or an atomic operation
 # (params.owner).

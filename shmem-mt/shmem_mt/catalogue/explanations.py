@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from shmem_mt.catalogue import catalogue
+from shmem_mt.catalogue.pattern_explanation import PATTERNS
 
 
 @dataclass(frozen=True)
@@ -270,6 +271,7 @@ EXPLANATIONS = {
             "each thread quiets; barrier; clock stops",
         ),
     ),
+    "patterns": Explanation(*PATTERNS),
     "wait": Explanation(
         "All PEs but PE 0 wait in an operation, while PE 0 sleeps outside of the library; then PE 0 does its part. "
         "Figures are how late the last PE goes on, and the CPU time that a PE burned meanwhile.",

@@ -5,8 +5,9 @@ import json
 from dataclasses import dataclass, field, replace
 
 from shmem_mt.catalogue.catalogue import BENCHMARKS, LAUNCH, NETWORK_OPS, PAIRED, SPINNING_OPS
-from shmem_mt.catalogue.profiles import NETWORK_PROFILES, PROFILES
+from shmem_mt.catalogue.profiles import ENDS, HALF_POOL, NETWORK_PROFILES, POOL, PROFILES
 from shmem_mt.targets import fabrics
+from shmem_mt.targets.places import MOST_SLOTS
 
 _COLLECTIVES_WITH_SIZE = {
     "broadcast",
@@ -78,6 +79,7 @@ class Start:
 
 
 _PARTNER = "--partner"
+MOST_THREADS = 992  # of a PE: kMaxThreads of programs/common/options.hpp
 COALESCED = ("message_rate",)  # programs (of message-rate and requests) that are measured with coalescing on and off
 
 
@@ -98,9 +100,36 @@ class Choices:
     partners: tuple | None = None  # between hosts
 
 
-def starts_over(fabric, profile_name, benchmarks, choices, cores):
+@dataclass(frozen=True)
+class Room:
+    """What is divided into PEs and threads (`splits`)."""
+
+    cores: int
+    hosts: int = 1  # each has as many PEs
+
+
+def room_of(fabric, places, cores, threads_per_core=1):
+    """The cores over that fabric. `places`: its hosts, which have a core for each slot where the user says how many;
+    None: nothing is known of them. This machine may use `cores` hardware threads, and others are taken for its like.
+    Over a network there are two PEs at least."""
+    hosts = len(places.all) if places is not None else fabric.hosts
+    own = max(1, cores // threads_per_core)
+    if fabric.is_given and places is not None:
+        slots = sum(host.slots for host in places.all)
+        own = slots if slots < MOST_SLOTS else own * hosts
+    return Room(own, max(hosts, 2) if fabric.is_network else 1)
+
+
+def splits(cores, hosts=1):
+    """All (PEs, threads) that use so many cores, the most PEs first. Each of several hosts has as many PEs; cores that
+    do not divide are left out."""
+    used = max(hosts, cores - cores % hosts)
+    return [(pes, used // pes) for pes in range(used, 0, -1) if used % pes == 0 and pes % hosts == 0]
+
+
+def starts_over(fabric, profile_name, benchmarks, choices, cores, room=None):
     """The program starts of one round over that fabric, in order."""
-    plan = starts(profile_of(profile_name, fabric), benchmarks, choices, cores)
+    plan = starts(profile_of(profile_name, fabric), benchmarks, choices, cores, room)
     if not fabric.is_network:
         return plan
     return [
@@ -118,8 +147,8 @@ def _partners(start, choices):
     return [(_PARTNER, name) for name in choices.partners or ()] if in_pairs and choices.partners else [()]
 
 
-def starts(profile, benchmarks, choices, cores):
-    """The program starts of one round, in order."""
+def starts(profile, benchmarks, choices, cores, room=None):
+    """The program starts of one round, in order. `room`: what is divided; None: the cores of one host."""
     plan = []
     for pes in choices.pes or profile.pes:
         for threads in choices.threads or profile.threads:
@@ -132,31 +161,61 @@ def starts(profile, benchmarks, choices, cores):
     for pes in choices.pes or profile.collective_pes:
         plan += _collective_starts(profile, benchmarks, choices, cores, pes)
     for group in profile.groups:
-        plan += _group_starts(profile, benchmarks, choices, cores, group)
+        plan += _group_starts(profile, benchmarks, choices, cores, group, room or Room(cores))
     return plan
 
 
-def _group_starts(profile, benchmarks, choices, cores, group):
+def _group_starts(profile, benchmarks, choices, cores, group, room):
     found = [benchmark for benchmark in benchmarks if benchmark.name == group.benchmark]
     plan = []
-    for pes in (choices.pes or group.pes) if found else ():
-        for threads in (1,) if group.one_thread else choices.threads or _threads(group, pes, cores):
-            sizes = choices.sizes or group.sizes.get(threads) or group.sizes[max(group.sizes)]
-            contexts = (group.contexts or {}).get(threads, ("default",))
-            own_ms = group.sample_ms or profile.sample_ms
-            sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else own_ms
-            more = ["--contexts", ",".join(contexts), *group.more]
-            all_ops = _wanted(profile, group.ops or found[0].ops)
-            if not profile.thorough:
-                all_ops = [op for op in all_ops if op not in SPINNING_OPS]
-            rounds = choices.rounds or group.rounds
-            for ops in [[op] for op in all_ops] if group.apart else [all_ops]:
-                arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
-                points = len(ops) * len(sizes) * len(contexts) * group.points
-                seconds = _estimate(profile, points, sample_ms) + group.seconds
-                start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds)
-                plan += [replace(start, setting=setting, coalescing=group.coalescing) for setting in group.settings]
+    for pes, threads in _divisions(group, choices, cores, room) if found else ():
+        sizes = choices.sizes or group.sizes.get(threads) or group.sizes[max(group.sizes)]
+        contexts = _contexts(group, threads)
+        own_ms = group.sample_ms or profile.sample_ms
+        sample_ms = profile.oversubscribed_sample_ms if pes * threads > max(cores, room.cores) else own_ms
+        more = ["--contexts", ",".join(contexts), *group.more]
+        all_ops = _wanted(profile, group.ops or found[0].ops)
+        if not profile.thorough:
+            all_ops = [op for op in all_ops if op not in SPINNING_OPS]
+        rounds = choices.rounds or group.rounds
+        for ops in [[op] for op in all_ops] if group.apart else [all_ops]:
+            arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
+            points = len(ops) * len(sizes) * len(contexts) * group.points
+            seconds = _estimate(profile, points, sample_ms) + group.seconds
+            start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds)
+            plan += [replace(start, setting=setting, coalescing=group.coalescing) for setting in group.settings]
     return plan
+
+
+def _divisions(group, choices, cores, room):
+    """The (PEs, threads) of that group's starts."""
+    if not group.splits:
+        return [
+            (pes, threads)
+            for pes in choices.pes or group.pes
+            for threads in ((1,) if group.one_thread else choices.threads or _threads(group, pes, cores))
+        ]
+    if choices.pes or choices.threads:
+        found = [(pes, threads) for pes in choices.pes or () for threads in choices.threads or ()]
+        found = found or [(pes, max(1, room.cores // pes)) for pes in choices.pes or ()]
+        found = found or [(max(1, room.cores // threads), threads) for threads in choices.threads]
+    else:
+        found = splits(room.cores, room.hosts)
+        if len(found) == 1 and room.hosts > 1:  # too few cores for a second one: one that is oversubscribed
+            found = splits(2 * room.cores, room.hosts)
+        if group.splits == ENDS:
+            found = [found[0], found[len(found) // 2], found[-1]]
+    least = {"single": (1, 1), "funneled": (2, MOST_THREADS), "serialized": (2, MOST_THREADS)}
+    low, high = least.get(group.level, (1, MOST_THREADS))
+    return [(pes, threads) for pes, threads in dict.fromkeys(found) if low <= threads <= high]
+
+
+def _contexts(group, threads):
+    """Those of so many threads; of starts that divide cores, those of one and of several. A pool has half as many as
+    there are threads."""
+    known = group.contexts or {}
+    contexts = known.get(min(threads, 2) if group.splits else threads, ("default",))
+    return [POOL + str(max(1, threads // 2)) if context == HALF_POOL else context for context in contexts]
 
 
 def _threads(group, pes, cores):

@@ -4,7 +4,7 @@ network. plan.py makes program starts of them."""
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shmem_mt.catalogue.catalogue import MPI_RULES, OWNERS, POLICIES, PUT_RULES, TOUCHES
+from shmem_mt.catalogue.catalogue import LEVELS, MPI_RULES, OWNERS, POLICIES, PUT_RULES, TOUCHES
 from shmem_mt.targets.libraries import CHANNELS, ORDERS, SETTINGS
 
 
@@ -28,6 +28,13 @@ class Group:
     seconds: float = 0  # of a start, beside what its points take
     beside: bool = False  # the benchmark has starts of its own, too
     fills_cores: bool = False  # threads: as many as the cores hold beside each other, not those of `sizes`
+    splits: str = ""  # ALL, ENDS: the cores are divided into PEs and threads (plan.splits); `pes` is not looked at
+    level: str = ""  # the thread level asked for: catalogue.LEVELS; empty: the program's own
+
+
+ALL, ENDS = "all", "ends"  # the divisions of the cores; the first, one between and the last of them
+POOL = "pool:"  # and how many contexts all threads of a PE have
+HALF_POOL = POOL + "half"  # half as many as threads
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,7 @@ _START: dict[str, Any] = dict(benchmark="startup", sizes={1: (8,)}, points=0, on
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 _ORDERING_SIZES = {1: (8, 512, 8192, 65536, 1048576), 2: (8,)}  # by threads, as a group's
 _MORE_ORDERING_SIZES = dict.fromkeys((1, 2, 4), (8, 64, 512, 4096, 16384, 32768, 65536, 262144, 1048576))
+_FEW_PATTERNS = ("latency", "stream", "halo3d", "alltoall", "random", "collective")
 _APPS = ("cg", "hpccg", "minife", "minimd", "is", "mandelbrot", "gups")  # halo has groups of its own
 
 
@@ -95,6 +103,24 @@ def _completion(pes, sizes, rounds, more=(), settings=("default",)):
     """All ways to know, on one context for all threads and one for each. `sizes`: of the blocks beside, by threads."""
     contexts = dict.fromkeys(sizes, _TWO_CONTEXTS)
     return Group("completion", pes, sizes, contexts, 4, more, rounds=rounds, settings=settings)
+
+
+def _patterns(divisions, sizes, rounds, ops=None, contexts=None, **how):
+    """The same cores, divided into PEs and threads. 6: about as many synchronizations go with a context. `contexts`: of
+    several threads."""
+    found = {1: ("default",), 2: contexts or _TWO_CONTEXTS}
+    how = {"more": _SHORT, "points": 6, **how}
+    if how.get("level"):
+        found, how["more"] = {}, ("--level", how["level"], *how["more"])
+    return Group("patterns", (), {1: sizes}, found, ops=ops, rounds=rounds, splits=divisions, **how)
+
+
+def _all_patterns(sizes, rounds, more):
+    """All of them, on all contexts; under the lower thread levels, which leave less to choose, some."""
+    some = ("latency", "stream", "halo3d", "alltoall")
+    all_contexts = ("default", "shared", "serialized", HALF_POOL, "private")
+    levels = (_patterns(ALL, sizes, rounds, some, level=level, more=more) for level in LEVELS[:3])
+    return (_patterns(ALL, sizes, rounds, None, all_contexts, more=more, apart=True), *levels)
 
 
 def _wait(pes, waits_ms, settings, rounds):
@@ -167,6 +193,7 @@ PROFILES = {
             Group("collectives-mt", (2,), {2: (1024, 262144)}, more=(*_WORLD, *_SHORT), rounds=1),
             Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=("--size", "tiny", *_SHORT), rounds=1),
             Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT, rounds=1),
+            _patterns(ENDS, (8, 8192), 1, _FEW_PATTERNS),
             _overlap((2,), (1048576,), ("manual", "auto"), 1, False, _SHORT),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
@@ -241,6 +268,7 @@ PROFILES = {
                 {2: ("default", "shared", "private")},
                 rounds=10,
             ),
+            *_all_patterns((8, 512, 8192, 131072, 1048576), 6, ("--point-ms", "100")),
             _overlap((1, 2), _OVERLAP_SIZES, _POLICIES, 10),
             _wait((2, 4, 16), (1, 10, 100, 1000), tuple(SETTINGS), rounds=6),
             _idle_waiters((0, 1, 8, 64, 256, 1024), 6, rounds=10),
@@ -284,6 +312,7 @@ NETWORK_PROFILES = {
             Group("collectives-mt", (2,), {2: (1024,)}, more=_WORLD),
             Group("halo", (2,), {1: (8192, 131072)}, points=2, more=("--size", "tiny")),
             Group("alltoallv", (2,), {1: (65536,)}),
+            _patterns(ENDS, (8, 8192), 1, _FEW_PATTERNS, more=()),
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _idle_waiters((0, 8, 256), 6, rounds=2),
@@ -331,6 +360,7 @@ NETWORK_PROFILES = {
                 rounds=6,
             ),
             Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=6),
+            *_all_patterns((8, 1024, 65536, 1048576), 4, ()),
             _overlap((2,), _OVERLAP_SIZES, _POLICIES, 6),
             _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=6),
             _idle_waiters((0, 1, 8, 64, 256, 1024), 6, rounds=6),

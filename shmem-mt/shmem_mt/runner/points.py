@@ -3,7 +3,8 @@
 from shmem_mt import units
 from shmem_mt.statistics import FEWEST_STARTS
 
-NAMED_BY_SYNC = {"requests", "completion", "overlap", "halo"}  # the operation alone does not tell their points apart
+# The operation alone does not tell their points apart.
+NAMED_BY_SYNC = {"requests", "completion", "overlap", "halo", "patterns"}
 COMMUNICATION = "communication"  # the metric that points of mini-apps alone have
 IMBALANCE = "imbalance"  # of a mini-app: how uneven the computing of its PEs is
 FIGURE = "figure_of_merit"  # what the original of a mini-app prints of itself; the first one is its headline
@@ -28,10 +29,12 @@ def describe(benchmark, params):
     parts += [params[axis] for axis in ("touch", "owner") if axis in params]
     if params.get("cache") == "cold":
         parts.append("cold")
-    if params.get("context") in ("private", "shared"):
+    if params.get("context", "default") not in ("default", "none"):
         parts.append(f"{params['context']} ctx")
     if benchmark in NAMED_BY_SYNC:
         parts.append(params["sync"])
+    if params.get("level", "multiple") != "multiple":
+        parts.append(f"level {params['level']}")
     if "policy" in params:
         parts.append(f"policy {params['policy']}")
     if computed_in(params):

@@ -45,6 +45,7 @@ def run(options):
     extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
     extra += ("--computation", ",".join(options.computation)) if options.computation else ()
     extra += ("--size", options.size) if options.size else ()
+    extra += ("--messages", str(options.messages)) if options.messages else ()
     extra += ("--policies", ",".join(options.policies)) if options.policies else ()
     extra += ("--polls-us", ",".join(map(str, options.polls_us))) if options.polls_us else ()
     extra += ("--outstanding", ",".join(map(str, options.outstanding))) if options.outstanding else ()
@@ -64,7 +65,17 @@ def run(options):
         placing.check_templates(found, hosts_of)
 
         def planned():
-            every = (plan.starts_over(f, options.profile, benchmarks, choices, facts["cores"]) for f in hosts_of)
+            every = (
+                plan.starts_over(
+                    fabric,
+                    options.profile,
+                    benchmarks,
+                    choices,
+                    facts["cores"],
+                    plan.room_of(fabric, there, facts["cores"], machine.threads_per_core() or 1),
+                )
+                for fabric, there in hosts_of.items()
+            )
             return placing.fitting([start for starts in every for start in starts], hosts_of)
 
         starts, too_large = planned()
