@@ -11,6 +11,7 @@ from shmem_mt.report.charts import (
     collectives,
     limits,
     ordering,
+    patterns,
     policy,
     pt2pt,
     simulation,
@@ -86,7 +87,8 @@ def _charts(points, fabric):
     own = points.over(fabric)
     if fabric == fabrics.SIMULATED.name:
         return simulation.charts(own)
-    charts = splits.charts(own) + pt2pt.charts(own) + by_threads.charts(own) + category.charts(own)
+    charts = splits.charts(own) + patterns.charts(own)
+    charts += pt2pt.charts(own) + by_threads.charts(own) + category.charts(own)
     charts += policy.charts(own) + apps.charts(own)
     charts += ordering.charts(own)
     charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))
