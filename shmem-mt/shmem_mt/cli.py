@@ -68,6 +68,7 @@ def build_parser():
     shtab.add_argument_to(parser, "--print-completion", help="print what makes a shell complete the options")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     _add_run(commands)
+    _add_advise(commands)
     _add_report(commands)
     _add_export(commands)
     _add_simulate(commands)
@@ -83,60 +84,16 @@ def build_parser():
 def _add_run(commands):
     run = commands.add_parser("run", help="measure", description="Measures one or more OpenSHMEM implementations.")
     run.add_argument("--profile", choices=("quick", "full"), default="quick", help="quick: under 7 minutes a fabric")
-    run.add_argument(
-        "--oshcc", action="append", metavar="PATH", help="compiler wrapper; repeat with --oshrun and --label"
-    )
-    run.add_argument("--oshrun", action="append", metavar="COMMAND", help="launcher, with arguments if need be")
-    run.add_argument(
-        "--launch",
-        action="append",
-        dest="oshrun",
-        type=LaunchTemplate,
-        metavar="TEMPLATE",
-        help="in place of --oshrun: any launcher's command, such as 'srun -N{nodes} -n{pes} -c{threads} {program}'",
-    )
-    run.add_argument(
-        "--library",
-        action="append",
-        metavar="DIR",
-        help="an installed OpenSHMEM: DIR/bin/oshcc and DIR/bin/oshrun; repeat for several (see list)",
-    )
-    run.add_argument("--label", action="append", metavar="NAME", help="what to call this implementation")
+    _add_targets(run)
     run.add_argument(
         "--mpicc", metavar="PATH", help="MPI beside collectives and ordering (default: mpicc on PATH, if any)"
     )
     run.add_argument("--mpirun", metavar="COMMAND", help="its launcher (default: mpirun or mpiexec on PATH)")
     run.add_argument(
-        "--fabric",
-        action="append",
-        metavar="NAME",
-        help="what carries the data: on-node (default), tcp, namespaces, ucx:TRANSPORTS, hosts (default where there "
-        "are several: see list); may be repeated",
-    )
-    run.add_argument(
-        "--hosts", metavar="A:N,B:N", help="put up to N PEs on each of these hosts (default: those of an allocation)"
-    )
-    run.add_argument("--hostfile", metavar="FILE", help="the same, a host in each line (a, a:4 or a slots=4)")
-    run.add_argument(
-        "--nodes", type=_up_to(MOST_HOSTS), metavar="N", help="how many hosts the launcher of --launch chooses"
-    )
-    run.add_argument(
         "--partners",
         type=_names,
         metavar="NAME,...",
         help="between hosts, of patterns of pairs: near (on the same host), far (on another; the default)",
-    )
-    run.add_argument(
-        "--link-rate",
-        type=_rates,
-        metavar="RATE,...",
-        help="of the links of each host of namespaces, such as 100mbit or 1gbit; with --rails one for each, if need be",
-    )
-    run.add_argument(
-        "--rails",
-        type=_numbers(MAX_RAILS),
-        metavar="N,...",
-        help="links of each host of namespaces, all of them used at once (Heddle)",
     )
     run.add_argument("--pes", type=_numbers(MAX_PES), metavar="N,...", help="numbers of PEs")
     run.add_argument("--threads", type=_numbers(MAX_THREADS), metavar="N,...", help="threads per PE")
@@ -189,6 +146,80 @@ def _add_run(commands):
     )
     run.add_argument("--plant-fault", metavar="NAME", help=argparse.SUPPRESS)
     run.set_defaults(call=_run)
+
+
+def _add_targets(parser):
+    """What is measured: libraries, fabrics and hosts."""
+    parser.add_argument(
+        "--oshcc", action="append", metavar="PATH", help="compiler wrapper; repeat with --oshrun and --label"
+    )
+    parser.add_argument("--oshrun", action="append", metavar="COMMAND", help="launcher, with arguments if need be")
+    parser.add_argument(
+        "--launch",
+        action="append",
+        dest="oshrun",
+        type=LaunchTemplate,
+        metavar="TEMPLATE",
+        help="in place of --oshrun: any launcher's command, such as 'srun -N{nodes} -n{pes} -c{threads} {program}'",
+    )
+    parser.add_argument(
+        "--library",
+        action="append",
+        metavar="DIR",
+        help="an installed OpenSHMEM: DIR/bin/oshcc and DIR/bin/oshrun; repeat for several (see list)",
+    )
+    parser.add_argument("--label", action="append", metavar="NAME", help="what to call this implementation")
+    parser.add_argument(
+        "--fabric",
+        action="append",
+        metavar="NAME",
+        help="what carries the data: on-node (default), tcp, namespaces, ucx:TRANSPORTS, hosts (default where there "
+        "are several: see list); may be repeated",
+    )
+    parser.add_argument(
+        "--hosts", metavar="A:N,B:N", help="put up to N PEs on each of these hosts (default: those of an allocation)"
+    )
+    parser.add_argument("--hostfile", metavar="FILE", help="the same, a host in each line (a, a:4 or a slots=4)")
+    parser.add_argument(
+        "--nodes", type=_up_to(MOST_HOSTS), metavar="N", help="how many hosts the launcher of --launch chooses"
+    )
+    parser.add_argument(
+        "--link-rate",
+        type=_rates,
+        metavar="RATE,...",
+        help="of the links of each host of namespaces, such as 100mbit or 1gbit; with --rails one for each, if need be",
+    )
+    parser.add_argument(
+        "--rails",
+        type=_numbers(MAX_RAILS),
+        metavar="N,...",
+        help="links of each host of namespaces, all of them used at once (Heddle)",
+    )
+
+
+def _add_advise(commands):
+    advise = commands.add_parser(
+        "advise",
+        help="say how many PEs and threads, which message size, which synchronization; and measure what is missing",
+        description="Measures patterns of communication on splits of the same cores, and says which is best "
+        "(shmem-mt/docs/advice.md).",
+    )
+    advise.add_argument("run", nargs="?", metavar="RUN", help="a run folder to use and to add to (default: a new one)")
+    advise.add_argument(
+        "--budget",
+        type=_budget,
+        default="10m",
+        metavar="TIME",
+        help="what measuring may take, such as 90s, 10m (the default) or 2h; 0: answer from what RUN has",
+    )
+    advise.add_argument("--pattern", type=_names, metavar="NAME,...", help="only these patterns of communication")
+    advise.add_argument("--json", action="store_true", help="print the answers as JSON (shmem-mt/docs/advice.md)")
+    _add_targets(advise)
+    advise.add_argument("--sizes", type=_numbers(1 << 26), metavar="BYTES,...", help="message sizes")
+    advise.add_argument("--out", metavar="DIR", help="the new run folder, where there is no RUN")
+    others = ["pes", "threads", "mpicc", "mpirun", "partners", "size", "outstanding", "sync", "seed", "compute_ratio"]
+    others += ["computation", "policies", "polls_us", "plant_fault"]
+    advise.set_defaults(call=_advise, profile="quick", dry_run=False, set_aside=False, **dict.fromkeys(others))
 
 
 def _add_report(commands):
@@ -309,6 +340,14 @@ def _positive(text):
     return value
 
 
+def _budget(text):
+    """Seconds."""
+    match = re.fullmatch(r"(\d{1,6})(s|m|h|)", text)
+    if not match or (not match[2] and int(match[1])):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 90s, 10m or 2h, and not 0")
+    return int(match[1]) * {"": 0, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
 def _share(text):
     try:
         value = float(text)
@@ -384,6 +423,12 @@ def _run(options):
     os.rename(options.out, kept)
     print(f"{options.out} was measured with something else, and is now {kept}")
     return run(options)
+
+
+def _advise(options):
+    from shmem_mt.advice.advise import advise
+
+    return advise(options)
 
 
 def _simulate(options):

@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "simulation": ["targets", "runner"],
     "comparison": ["runner"],
     "studies": ["targets", "catalogue", "runner", "simulation"],
+    "advice": ["targets", "catalogue", "runner", "studies"],
     "report": ["targets", "catalogue", "runner", "simulation", "studies"],
 }
 # Modules beside the packages; they import only each other.

@@ -28,8 +28,9 @@ PADDING, MOST_PADDING = "SHMEM_MT_PADDING", 4096  # a variable that nobody reads
 HALF_WIDTH = 0.05  # of an interval, as a share of the median: what is narrower gets no further starts
 
 
-def run(options):
-    """Runs what the options ask for. Returns the exit status: 0, or 1 when a program failed or a point is invalid."""
+def run(options, starts_over=plan.starts_over, conductor=None):
+    """Runs what the options ask for: 0, or 1 when a program failed or a point is invalid. `starts_over` plans the
+    starts, and a conductor chooses which are run (advice/measuring.py)."""
     benchmarks = catalogue.select(options.only)
     catalogue.check_syncs(options.sync)
     catalogue.check_policies(options.policies)
@@ -64,18 +65,11 @@ def run(options):
         hosts_of, skips = placing.open_fabrics(wanted, places, stack, not options.dry_run)
         placing.check_templates(found, hosts_of)
 
+        how = (options.profile, benchmarks, choices, facts["cores"])
+        a_core = machine.threads_per_core() or 1
+
         def planned():
-            every = (
-                plan.starts_over(
-                    fabric,
-                    options.profile,
-                    benchmarks,
-                    choices,
-                    facts["cores"],
-                    plan.room_of(fabric, there, facts["cores"], machine.threads_per_core() or 1),
-                )
-                for fabric, there in hosts_of.items()
-            )
+            every = (starts_over(f, *how, plan.room_of(f, at, facts["cores"], a_core)) for f, at in hosts_of.items())
             return placing.fitting([start for starts in every for start in starts], hosts_of)
 
         starts, too_large = planned()
@@ -108,7 +102,7 @@ def run(options):
         session.hosts = seen if len(seen) > 1 else session.hosts
         session.skip(*skips, *too_large, *unseen, *placing.unable(found, hosts_of))
         session.skip(*([f"the MPI reference skipped: {missing}"] if missing else []))
-        return session.measure()
+        return session.measure(conductor)
 
 
 def _directory(options, stack):
@@ -194,17 +188,20 @@ class Session:
             "oversubscribed_sample_ms": self.profile.oversubscribed_sample_ms,
         }
 
-    def measure(self):
+    def measure(self, conductor=None):
         """The exit status. KeyboardInterrupt is passed on when all that is done has been kept and told."""
         ended = None
-        with Display([i.label for i in self.implementations], self.expected_s()[0]) as display:
-            self.display = display
+        seconds = conductor.budget_s if conductor else self.expected_s()[0]
+        with Display([i.label for i in self.implementations], seconds) as self.display:
             try:
                 began = time.monotonic()
                 self._build()
-                self._run_jobs([job for job in self.jobs() if job[1].binaries.get(job[2].program)], began)
-                if self.goes_on:
-                    self._go_on(began)
+                if conductor:
+                    conductor(self, began)
+                else:
+                    self._run_jobs([job for job in self.jobs() if job[1].binaries.get(job[2].program)], began)
+                    if self.goes_on:
+                        self._go_on(began)
             except KeyboardInterrupt as interrupt:
                 ended = interrupt
                 self.problems.append("interrupted; run the same command with the same --out to go on")
@@ -215,6 +212,19 @@ class Session:
         if ended:
             raise ended
         return status
+
+    def run_start(self, number, start, left_s):
+        """Runs a start, planned or not, in that round, where that has not been done. `left_s`: until all is done."""
+        if start not in self.keys:
+            self.starts.append(start)
+            self.keys[start] = self._known(start)
+        for _, implementation, _ in self._turn(number, start):
+            if implementation.binaries.get(start.program):
+                self._try(number, implementation, start, left_s)
+
+    def expected_of(self, start):
+        """Seconds that a start takes, of all implementations."""
+        return sum(self.forecast.seconds(i.label, start) for i in self.implementations if i.measures(start))
 
     def jobs(self):
         """(round, implementation, start) still to be run. Neighbours are implementations, in turning order."""
@@ -242,7 +252,8 @@ class Session:
         for number in range(self.profile.most_rounds):
             for start in self._shuffled(number):
                 jobs = [job for job in self._turn(number, start) if job[1].binaries.get(start.program)]
-                left_s = began + budget_s - time.monotonic() - sum(self._expected(job[1].label, start) for job in jobs)
+                expected_s = sum(self.forecast.seconds(job[1].label, start) for job in jobs)
+                left_s = began + budget_s - time.monotonic() - expected_s
                 if left_s > 0 and not self._is_settled(start):
                     for _, implementation, _ in jobs:
                         self._try(number, implementation, start, self._left_s([], time.monotonic() - began))
@@ -254,7 +265,7 @@ class Session:
         planned_s = 0.0
         rounds_s: dict[int, float] = collections.defaultdict(float)
         for number, implementation, start in jobs:
-            rounds_s[number] += self._expected(implementation.label, start)
+            rounds_s[number] += self.forecast.seconds(implementation.label, start)
         for number, round_s in sorted(rounds_s.items()):
             if number >= 2 and elapsed_s + planned_s + round_s >= budget_s:
                 break
@@ -282,8 +293,7 @@ class Session:
         for start in self.starts:
             done, wanted = self.done.get(start, 0), self.wanted.get(start)
             wanted = min(usual if wanted is None else wanted, self.profile.most_rounds)
-            each_s = sum(self._expected(i.label, start) for i in self.implementations if i.measures(start))
-            seconds += max(0, max(wanted, FEWEST_STARTS) - max(done, start.rounds)) * each_s
+            seconds += max(0, max(wanted, FEWEST_STARTS) - max(done, start.rounds)) * self.expected_of(start)
         return seconds
 
     def _count(self, start):
@@ -348,7 +358,7 @@ class Session:
 
     def _out_of_time(self, jobs, number, began):
         """True when round `number` would end after the profile's budget. The first two rounds always run."""
-        expected = sum(self._expected(i.label, s) for n, i, s in jobs if n == number)
+        expected = sum(self.forecast.seconds(i.label, s) for n, i, s in jobs if n == number)
         if number < 2 or time.monotonic() - began + expected < self.profile.budget_s * len(self.hosts_of):
             return False
         self.display.note(
@@ -356,9 +366,6 @@ class Session:
             "with the same --out adds the others"
         )
         return True
-
-    def _expected(self, label, start):
-        return self.forecast.seconds(label, start)
 
     def _run_one(self, number, implementation, start):
         if self.hand_over and number not in self.hand_overs:
