@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "comparison": ["runner"],
     "studies": ["targets", "catalogue", "runner", "simulation"],
     "advice": ["targets", "catalogue", "runner", "studies"],
-    "report": ["targets", "catalogue", "runner", "simulation", "studies"],
+    "report": ["targets", "catalogue", "runner", "simulation", "studies", "advice"],
 }
 # Modules beside the packages; they import only each other.
 BASICS = ["errors", "units", "statistics", "distributions", "sources", "supervisor"]

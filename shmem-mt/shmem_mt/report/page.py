@@ -8,6 +8,7 @@ from collections import Counter
 from markupsafe import Markup
 
 from shmem_mt import __version__
+from shmem_mt.advice import four_questions
 from shmem_mt.catalogue import explain
 from shmem_mt.catalogue.explanations import EXPLANATIONS
 from shmem_mt.report import app_images, chart_table, dark, ordering_chapter, summary, vega
@@ -48,8 +49,10 @@ def _part(part):
     by_fabric = [tables(part.points.over(fabric), fabric, part.named) for fabric in part.points.fabrics()]
     charts = [_chart(chart) for chart in part.charts]
     cards = _cards(part.points)
+    answers = _answers(part)
     images = app_images.programs(part.pictures, part.named)
-    links = [(part.named("headline"), "What a program feels")] * bool(cards)
+    links = [(part.named("answers"), "How to use this machine")] * bool(answers)
+    links += [(part.named("headline"), "What a program feels")] * bool(cards)
     links += [link for fabric in by_fabric for link in fabric["links"]]
     links += [(chart["slug"], chart["title"]) for chart in charts]
     links += [(program["slug"], program["title"]) for program in images]
@@ -60,12 +63,24 @@ def _part(part):
         "headline": part.named("headline"),
         "warnings": {"machine": _machine_warnings(part.runs), **_warnings(part.points)},
         "points": len(part.points.points),
+        "answers": answers,
         "cards": cards,
         "fabrics": by_fabric,
         "charts": charts,
         "images": images,
         "links": links,
     }
+
+
+def _answers(part):
+    """The cards of the four questions; None where there are no points that could answer one. Of several implementations
+    and fabrics the first stands in the card, and the others in its evidence."""
+    replies = four_questions.replies(part.points.points)
+    cards = []
+    for question in four_questions.QUESTIONS if replies else ():
+        first, *others = (reply for reply in replies if reply["question"] == question)
+        cards.append({"question": question, "first": first, "others": others, "several": bool(others)})
+    return {"slug": part.named("answers"), "cards": cards} if cards else None
 
 
 def name_of(part):

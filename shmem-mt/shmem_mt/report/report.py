@@ -2,6 +2,7 @@
 
 import os
 
+from shmem_mt.advice import four_questions
 from shmem_mt.errors import UserError
 from shmem_mt.report import app_images, page, parts, vega
 from shmem_mt.report.charts import (
@@ -51,7 +52,18 @@ def report(options):
                 if cell:
                     print(f"{row.what}, {label}: {cell[0]} ({page.interval_words(cell)})")
     print(f"{out} ({len(charts)} charts; PNG and SVG in {folder})")
+    for part in made:
+        print_answers(part, len(made) > 1)
     return 0
+
+
+def print_answers(part, is_named):
+    """The four short answers; `is_named`: below the name of the part."""
+    replies = four_questions.replies(part.points.points)
+    several = len(replies) > len(four_questions.QUESTIONS)
+    told = [f"{page.name_of(part)}:"] * (is_named and bool(replies))
+    for line in [*told, *(four_questions.line(reply, several) for reply in replies)]:
+        print(line)
 
 
 def parts_of(directories):

@@ -133,16 +133,16 @@ def test_the_structure_of_the_page(charts_of, written):
     sections = [attributes["id"] for attributes in elements.all("section")]
     charts = [chart.slug for chart in charts_of(["A", "B & <b>"])]
     tables = ["summary", "mini-apps", "collectives", "order-tcp"]
-    others = ["headline", *tables, "mandelbrot-pictures", "facts", "benchmarks", "method"]
+    others = ["answers", "headline", *tables, "mandelbrot-pictures", "facts", "benchmarks", "method"]
     assert [name for name in sections if name not in charts] == others
     assert {name for name in sections if name in charts} == set(charts)
     warnings = [one for one in elements.all("div") if one.get("class", "").split()[:1] == ["warning"]]
     assert len(warnings) == 6
-    of_order, explained = 2, len(elements.all("pre"))
+    of_order, explained, questions = 2, len(elements.all("pre")), 4
     folded = len(charts) + 3 + of_order
     assert explained > 10 and len(elements.all("caption")) == len(elements.all("table")) == folded
     assert all("details" in path for tag, _, path in elements.found if tag == "table")
-    assert len(elements.all("summary")) == len(elements.all("details")) == folded + explained + 1
+    assert len(elements.all("summary")) == len(elements.all("details")) == folded + explained + questions + 1
     (nav,) = elements.all("nav")
     links = [attributes["href"] for tag, attributes, path in elements.found if tag == "a" and "nav" in path]
     assert nav["aria-label"] and links == [f"#{name}" for name in sections]  # in the order of the page
@@ -158,7 +158,8 @@ def test_the_structure_of_the_page(charts_of, written):
 def test_what_a_program_feels_comes_first_with_interval_and_starts(written):
     out, stdout = written
     text = out.read_text(encoding="utf-8")
-    headline = re.search(r'<main>\s*<section id="headline">.*?</section>', text, re.DOTALL).group(0)
+    headline = re.search(r'<section id="headline">.*?</section>', text, re.DOTALL).group(0)
+    assert re.search(r'<main>\s*<section id="answers">(.(?!<section))*\s*<section id="headline">', text, re.DOTALL)
     cards = headline.split('<div class="card">')[1:]
     assert re.findall(r'<div class="what">(.*?)</div>', headline) == [
         "8-byte get, handed over",
