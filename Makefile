@@ -18,7 +18,7 @@ CHAOS_SEEDS ?= 20 # of each program
 CHAOS_FIRST ?= 1
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record test-cross test-mutants sanitize sanitize-in-process fuzz install require-build require-test clean format
+.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record test-cross test-mutants validate-advice sanitize sanitize-in-process fuzz install require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -34,6 +34,7 @@ help:
 	@echo "make test-chaos            correct programs under chaos, which none may notice: CHAOS_SEEDS ($(strip $(CHAOS_SEEDS))) seeds each"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make test-mutants          which mistakes in what decides a comparison no test would see (3 minutes on 16 CPUs)"
+	@echo "make validate-advice       what shmem-mt advise picks, beside everything measured at length (root; 2 hours, quiet)"
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
 	@echo "make build                 the library and its tools, in $(BUILD)"
@@ -144,6 +145,11 @@ test-mutants: require-test $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --editable './shmem-mt[test,mutants]'
 	cd shmem-mt && $(abspath $(VENV))/bin/mutmut run --max-children $$(nproc)
 	cd shmem-mt && $(abspath $(VENV))/bin/mutmut results
+
+# What is there in $(BUILD)/advice is continued; VALIDATE: options of shmem-mt/tests/advice/validate.py.
+validate-advice: build $(VENV)/ready
+	$(VENV)/bin/python -B shmem-mt/tests/advice/validate.py $(BUILD)/advice $(VALIDATE) -- \
+	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun)
 
 # Builds and tests under each sanitizer; $(1): what is built, $(2): the labels of the tests.
 define sanitized

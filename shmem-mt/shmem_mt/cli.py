@@ -217,6 +217,7 @@ def _add_advise(commands):
     _add_targets(advise)
     advise.add_argument("--sizes", type=_numbers(1 << 26), metavar="BYTES,...", help="message sizes")
     advise.add_argument("--out", metavar="DIR", help="the new run folder, where there is no RUN")
+    advise.add_argument("--exhaustive", type=_positive, metavar="N", help=argparse.SUPPRESS)  # tests/advice/validate.py
     others = ["pes", "threads", "mpicc", "mpirun", "partners", "size", "outstanding", "sync", "seed", "compute_ratio"]
     others += ["computation", "policies", "polls_us", "plant_fault"]
     advise.set_defaults(call=_advise, profile="quick", dry_run=False, set_aside=False, **dict.fromkeys(others))

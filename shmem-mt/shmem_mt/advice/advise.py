@@ -28,6 +28,9 @@ def advise(options):
         directory = directory or time.strftime("shmem-mt-%Y%m%d-%H%M%S")
         with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
             status = _measure(options, directory, patterns)
+        if not os.path.exists(os.path.join(directory, "results.jsonl")):
+            raise UserError(f"nothing was measured within {options.budget} s, and compiling takes some; right would "
+                            f"be a larger --budget, with --out {directory}, which has what was compiled")  # fmt: skip
     elif not directory:
         raise UserError("--budget 0 measures nothing: name the RUN whose points are to answer")
     advice = of_points(load_results(directory), [directory], patterns)
@@ -71,7 +74,7 @@ def _measure(options, directory, patterns):
     if options.run and not (options.oshcc or options.oshrun or options.library):
         _take_libraries(options)
     try:
-        return run(options, planner(patterns), Conductor(options.budget, patterns))
+        return run(options, planner(patterns), Conductor(options.budget, patterns, options.exhaustive))
     except MeasuredOtherwiseError as error:
         raise UserError(f"{str(error).partition(';')[0]}; right would be --budget 0, which answers from the points "
                         f"that {directory} has, or no RUN, which measures anew") from error  # fmt: skip

@@ -100,17 +100,18 @@ def covering(cells):
 
 
 class Conductor:
-    """Gives the starts of a session (runner/session.py) to what is still in the race, within a budget."""
+    """Gives the starts of a session (runner/session.py) to what is still in the race, within a budget. `exhaustive`: so
+    many to everything instead, which is what advice is compared with."""
 
-    def __init__(self, budget_s, patterns):
-        self.budget_s = budget_s
-        self.patterns = patterns
+    def __init__(self, budget_s, patterns, exhaustive=None):
+        self.budget_s, self.patterns, self.exhaustive = budget_s, patterns, exhaustive
 
     def __call__(self, session, began):
         self.session, self.began = session, began
         self.tries: dict[tuple, int] = {}  # (question, setup, starts that it has) -> how often it was asked for
         self.firsts = {self._place(start): start for start in session.starts}
-        if self._run([(0, start) for start in session.starts]):
+        firsts = [(number, start) for number in range(self.exhaustive or 1) for start in session.starts]
+        if self._run(firsts) and not self.exhaustive:
             race(self._questions, self._measure)
 
     def left_s(self):

@@ -163,6 +163,12 @@ def test_what_is_measured_goes_into_the_run_folder_with_its_libraries(shmem_mt, 
     assert (conductor.budget_s, conductor.patterns) == (120, ("random",))
 
 
+def test_a_budget_that_was_too_short(shmem_mt, tmp_path, monkeypatch):
+    monkeypatch.setattr(advise, "run", lambda *_: 0)
+    status, _, stderr = shmem_mt("advise", "--out", tmp_path / "run", "--budget", "5s")
+    assert status == 2 and "nothing was measured within 5 s" in stderr and f"--out {tmp_path / 'run'}" in stderr
+
+
 def test_it_takes_what_a_run_reads_of_its_options():
     """Each option that `run` looks at is there, as `run` has it by itself."""
     from shmem_mt.cli import build_parser
