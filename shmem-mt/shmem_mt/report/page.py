@@ -302,8 +302,9 @@ def _cards(points):
 
 
 def _one_sided(points):
-    """The points of the labels that have others than collectives."""
-    return points.of(points.among(lambda benchmark: benchmark != collectives.BENCHMARK).labels)
+    """The points of the libraries that have others than collectives."""
+    own = points.libraries()
+    return own.of(own.among(lambda benchmark: benchmark != collectives.BENCHMARK).labels)
 
 
 def tables(points, fabric, named):
@@ -320,7 +321,11 @@ def tables(points, fabric, named):
         "starts there were, or the range of fewer than 6. A ratio above 1 means that the first is better, whatever the "
         "unit.",
         own,
-        [(None, summary.headline_rows(own)), ("Beside plain memory operations, interleaved", summary.share_rows(own))],
+        [
+            (None, summary.headline_rows(own)),
+            ("Beside plain memory operations, interleaved", summary.share_rows(own)),
+            ("Beside bare UCX and MPI, in the same rounds", summary.reference_rows(own, points.references())),
+        ],
     )
     mini_apps = _table(
         fabric,

@@ -15,6 +15,7 @@ from shmem_mt.report.charts import (
     patterns,
     policy,
     pt2pt,
+    references,
     simulation,
     splits,
 )
@@ -96,11 +97,14 @@ def _refuse_others(path):
 
 def _charts(points, fabric):
     """Those of one fabric, which they name unless all points are on-node."""
-    own = points.over(fabric)
+    every = points.over(fabric)
     if fabric == fabrics.SIMULATED.name:
-        return simulation.charts(own)
-    charts = splits.charts(own) + patterns.charts(own)
-    charts += pt2pt.charts(own) + by_threads.charts(own) + category.charts(own)
+        return simulation.charts(every)
+    own = every.libraries()
+    of_pairs = pt2pt.charts(own)
+    limits.add_bare_network(of_pairs, every.references())
+    charts = splits.charts(own) + patterns.charts(own) + of_pairs + references.charts(every)
+    charts += by_threads.charts(own) + category.charts(own)
     charts += policy.charts(own) + apps.charts(own)
     charts += ordering.charts(own)
     charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from shmem_mt import units
+from shmem_mt.report.charts import limits
 from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.points import tail
 from shmem_mt.runner.results import ratio_of_results, starts_of_ratio
@@ -212,6 +213,28 @@ SHARES = (
     ("1 MiB put, share of memcpy", "1 MiB put, nobody reads", "memcpy"),
 )
 
+# (text, headline whose point is divided, what bare UCX does in its place, its mechanisms; None: the best).
+BARE_SHARES = (
+    ("8-byte put_nbi, share of bare UCX, packed", "8-byte put_nbi", limits.PUTS, ("packed",)),
+    ("8-byte put_nbi, share of bare UCX, one by one", "8-byte put_nbi", limits.PUTS, ("put", "message")),
+    ("8-byte get_nbi, share of bare UCX", "8-byte get_nbi", limits.GETS, None),
+    ("8-byte put round trip, share of bare UCX", "8-byte put round trip", limits.TRIPS, None),
+    ("8-byte p + quiet, share of bare UCX", "8-byte p + quiet", limits.PUT_AND_FLUSH, None),
+    ("8-byte get, share of bare UCX", "8-byte get, waited for", limits.GET, None),
+    ("1 MiB put, read, share of bare UCX", "1 MiB put, read", limits.PUT_BYTES, None),
+    ("1 MiB get, share of bare UCX", "1 MiB get", limits.GET_BYTES, None),
+)
+# (text, headline, operations of MPI, of whose synchronizations the best counts).
+OVER_MPI = (
+    ("8-byte put_nbi, over MPI_Put", "8-byte put_nbi", "put_nbi"),
+    ("8-byte put_nbi, over MPI_Isend", "8-byte put_nbi", "send"),
+    ("8-byte get_nbi, over MPI_Get", "8-byte get_nbi", "get_nbi"),
+    ("atomic add, over MPI_Accumulate", "atomic add", "atomic_add"),
+    ("8-byte put round trip, over two-sided MPI", "8-byte put round trip", "send_round_trip"),
+    ("8-byte p + quiet, over MPI_Put", "8-byte p + quiet", "p_quiet"),
+    ("1 MiB put, read, over MPI_Put", "1 MiB put, read", "put"),
+)
+
 
 def headline_rows(points):
     """The rows that these points, of one fabric, can fill; of those of one name the first."""
@@ -231,6 +254,33 @@ def share_rows(points):
         if any(cells):
             rows.append(Row(text, cells, [None] * (len(points.labels) - 1)))
     return rows
+
+
+def reference_rows(points, references):
+    """How near each implementation comes to bare UCX, and how far it is from MPI, over a network."""
+    named = {headline[0]: headline for headline in NETWORK_HEADLINES}
+    wanted = []
+    for text, what, params, mechanisms in BARE_SHARES:
+        more = {"mechanism": mechanisms} if mechanisms else {}
+        wanted.append((text, named[what], dict(api="UCX", **params, **more), "%"))
+    for text, what, op in OVER_MPI:
+        _, benchmark, metric, _ = named[what]
+        wanted.append((text, named[what], dict(api="MPI", benchmark=benchmark, metric=metric, op=op), "x"))
+    rows = []
+    for text, headline, params, unit in wanted if references.points else ():
+        cells = [_over_reference(points, references, headline, params, unit, label) for label in points.labels]
+        rows += [Row(text, cells, [None] * (len(cells) - 1))] if any(cells) else []
+    return rows
+
+
+def _over_reference(points, references, headline, params, unit, label):
+    """The cell that says how many times better the point of the headline is than the best of these references."""
+    point = _point(points, headline, label)
+    if point is None:
+        return None
+    same = {name: point["params"].get(name) for name in ("pes", "threads", "size_bytes", "link_rate", "partner")}
+    other = limits.best(references.find(**params, **same))
+    return _divided(point, other, unit, units.sense(point["metric"]) < 0) if other else None
 
 
 def _point(points, headline, label):
@@ -283,7 +333,13 @@ def _share_cell(points, headline, reference, label):
     found = points.find(headline[1], headline[2], label, op=reference, **names)
     if not found:
         return None
-    ratio, low, high = ratio_of_results(point, found[0], paired=True)
-    interval = [100 * low, 100 * high]
-    share = {**point, "unit": "%", "modes": [], "median": 100 * ratio, "interval": interval}
-    return units.quantity(share["median"], "%"), interval_text(share), share
+    return _divided(point, found[0], "%")
+
+
+def _divided(point, other, unit, upside_down=False):
+    """The cell of a point over another of the same rounds, as % or x; upside down, of the other over the point."""
+    above, below = (other, point) if upside_down else (point, other)
+    scale = 100 if unit == "%" else 1
+    ratio, low, high = (scale * value for value in ratio_of_results(above, below, point.get("run") == other.get("run")))
+    share = {**point, "unit": unit, "modes": [], "median": ratio, "interval": [low, high]}
+    return units.quantity(ratio, unit), interval_text(share), share

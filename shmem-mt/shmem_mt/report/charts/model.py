@@ -119,6 +119,14 @@ class Points:
         """Those for which wanted(benchmark) holds, with the labels that have some, in the same colours."""
         return Points([p for p in self.points if wanted(p["benchmark"])], self.colours)
 
+    def libraries(self):
+        """Those of OpenSHMEM libraries, and of MPI where its operations are the same."""
+        return Points([p for p in self.points if "api" not in p["params"]], self.colours)
+
+    def references(self):
+        """Those of other interfaces (params.api): MPI between two PEs, and bare UCX."""
+        return Points([p for p in self.points if "api" in p["params"]], self.colours)
+
     def of(self, labels):
         """Those of these labels, in the same colours."""
         return Points([p for p in self.points if p["label"] in labels], self.colours)
