@@ -86,7 +86,9 @@ def _add_run(commands):
     run.add_argument("--profile", choices=("quick", "full"), default="quick", help="quick: under 7 minutes a fabric")
     _add_targets(run)
     run.add_argument(
-        "--mpicc", metavar="PATH", help="MPI beside collectives and ordering (default: mpicc on PATH, if any)"
+        "--mpicc",
+        metavar="PATH",
+        help="MPI beside collectives, ordering and messages over a network (default: mpicc on PATH, if any)",
     )
     run.add_argument("--mpirun", metavar="COMMAND", help="its launcher (default: mpirun or mpiexec on PATH)")
     run.add_argument(

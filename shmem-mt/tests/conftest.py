@@ -17,7 +17,7 @@ import pytest
 from shmem_mt import sources
 from shmem_mt.cli import main
 from shmem_mt.runner.process import run_program
-from shmem_mt.targets import build, fabrics, mpi, openshmem
+from shmem_mt.targets import build, fabrics, mpi, openshmem, ucx
 from shmem_mt.targets.libraries import Heddle
 
 
@@ -82,6 +82,11 @@ def _directory_of_programs(oshcc, tmp_path_factory):
     return os.path.join(shared, digest.hexdigest()[:16])
 
 
+def _directory_of_references(tmp_path_factory, name):
+    shared = os.environ.get("SHMEM_MT_TEST_PROGRAMS")
+    return os.path.join(shared, name) if shared else str(tmp_path_factory.mktemp(name))
+
+
 @pytest.fixture(scope="session")
 def implementation(wrappers, tmp_path_factory):
     """The implementation under test, its programs compiled once a session."""
@@ -101,12 +106,21 @@ def heddle(implementation):
 
 @pytest.fixture(scope="session")
 def mpi_reference(tmp_path_factory):
-    """The MPI on PATH with its programs compiled, once a session."""
+    """The MPI on PATH."""
     found, missing = mpi.find()
     if missing:
         pytest.skip(missing)
-    failures = build.build(found, str(tmp_path_factory.mktemp("mpi")), list(mpi.SOURCES), print)
-    assert not failures
+    found.binaries = _CompiledOnDemand(found, _directory_of_references(tmp_path_factory, "mpi"))
+    return found
+
+
+@pytest.fixture(scope="session")
+def bare_ucx(heddle, tmp_path_factory):
+    """Bare UCX, its programs started by the implementation under test."""
+    found, missing = ucx.find(heddle)
+    if missing:
+        pytest.skip(missing)
+    found.binaries = _CompiledOnDemand(found, _directory_of_references(tmp_path_factory, "ucx"))
     return found
 
 

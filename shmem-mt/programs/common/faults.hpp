@@ -26,6 +26,7 @@ enum class Fault {
     kEarlyBarrier,        // early-barrier: barriers and syncs return at once
     kForeignClocks,       // foreign-clocks: every PE counts as a host, and the clock of PE i is i * 1000 s ahead
     kLateSender,          // late-sender: PE 1 stamps the start and the end of each sample 100 s later than they are
+    kLostMessage,         // lost-message: one message in seven is not sent
 };
 
 // The fault called `name`; false when there is none of that name.
@@ -52,6 +53,7 @@ inline bool fault_from_name(const std::string& name, Fault* fault) {
         {"early-barrier", Fault::kEarlyBarrier},
         {"foreign-clocks", Fault::kForeignClocks},
         {"late-sender", Fault::kLateSender},
+        {"lost-message", Fault::kLostMessage},
     };
     for (const auto& entry : kNames) {
         if (name == entry.name) {

@@ -49,9 +49,11 @@ struct Options {
     bool validate = true;
     Fault fault = Fault::kNone;
     std::vector<std::string> computations = {"registers"};  // overlap (progress/overlap_computation.hpp)
-    std::string partner;  // of patterns of pairs: near, far; empty: far where that can be
-    std::string level;    // patterns: the thread level asked for; empty: what the number of threads needs
-    long messages = 0;    // patterns: of a window, or that a face or a block is cut into; 0: the pattern's own
+    std::string benchmark = "message-rate";                 // programs of several: which of them
+    std::string transports;  // bare UCX: those that it may use, as in UCX_TLS; empty: all
+    std::string partner;     // of patterns of pairs: near, far; empty: far where that can be
+    std::string level;       // patterns: the thread level asked for; empty: what the number of threads needs
+    long messages = 0;       // patterns: of a window, or that a face or a block is cut into; 0: the pattern's own
     std::vector<std::string> known_contexts = {"default", "shared", "private"};
     bool has_pools = false;  // pool:K is a context, too: K of them for all threads
 
@@ -210,6 +212,8 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         {"partner", required_argument, nullptr, 'N'},
         {"level", required_argument, nullptr, 'l'},
         {"messages", required_argument, nullptr, 'M'},
+        {"benchmark", required_argument, nullptr, 'Q'},
+        {"transports", required_argument, nullptr, 'A'},
         {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
@@ -269,6 +273,12 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'M':
                 options.messages = static_cast<long>(parse_number(program, "messages", value, 1, 4096));
+                break;
+            case 'Q':
+                options.benchmark = value;
+                break;
+            case 'A':
+                options.transports = value;
                 break;
             case 'u':
                 options.touches = split_list(value);

@@ -8,18 +8,10 @@
 
 #include "programs/common/transfer_points.hpp"
 #include "programs/pt2pt/read_stream.hpp"
+#include "programs/pt2pt/window_slots.hpp"
 
 namespace shmem_mt {
 namespace {
-
-// Slots of a window: 64 messages, fewer when they would not fit 4 MiB, but at least 4.
-long window_slots(long size_bytes, bool cold, int threads) {
-    if (cold)
-        return std::max(4L, cold_slots(std::max(8L, size_bytes) * threads));
-    long slots = 64;
-    while (slots > 4 && slots * size_bytes > (4L << 20)) slots /= 2;
-    return slots;
-}
 
 void run_stream(Job& job, TransferMemory& memory, ReadStream::Post* posts, const TransferSpec& spec) {
     if (!job.options().wants_sync("fence_flag"))
@@ -56,7 +48,7 @@ void run_axes(Job& job, TransferMemory& memory, ReadStream::Post* posts, const s
     const Options& options = job.options();
     for (const auto& cache : options.caches) {
         spec.cold = cache == "cold";
-        spec.slots = window_slots(spec.size_bytes, spec.cold, job.threads());
+        spec.slots = bandwidth_slots(spec.size_bytes, spec.cold, job.threads());
         spec.quiet_every = spec.slots;
         if (spec.cold && Transfer::region_bytes(spec) * job.threads() > kMostColdBytes) {
             job.skip("bandwidth", "cache=cold", "a window of twice the last cache would need more than 2 GiB");
@@ -83,7 +75,7 @@ void run_all(Job& job) {
         for (const long size : options.sizes) {
             TransferSpec spec;
             spec.size_bytes = size;
-            spec.slots = window_slots(size, cache == "cold", job.threads());
+            spec.slots = bandwidth_slots(size, cache == "cold", job.threads());
             const long bytes = Transfer::region_bytes(spec);
             if (cache == "hot")
                 largest = std::max(largest, bytes);

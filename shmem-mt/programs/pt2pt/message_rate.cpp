@@ -11,6 +11,7 @@
 
 #include "programs/common/transfer_points.hpp"
 #include "programs/pt2pt/consumer.hpp"
+#include "programs/pt2pt/window_slots.hpp"
 
 namespace shmem_mt {
 namespace {
@@ -56,14 +57,6 @@ constexpr OpName kRequestOps[] = {
     {"requests_fetch_add", Op::kFetchAddNbi, "request_shared", false, Requests::kShared},
 };
 
-// Slots of a window: 8 KiB of 8-byte messages, 16 KiB of larger ones; a first-level cache holds window and
-// source.
-long window_slots(long size_bytes) {
-    long slots = 1024;
-    while (slots > 4 && slots * size_bytes > (16L << 10)) slots /= 2;
-    return slots;
-}
-
 TransferSpec make_spec(const OpName& op, Route route, bool on_heap, long size) {
     TransferSpec spec;
     spec.op = op.op;
@@ -72,7 +65,7 @@ TransferSpec make_spec(const OpName& op, Route route, bool on_heap, long size) {
     spec.quiet_every = op.requests == Requests::kEach || std::string(op.sync) == "quiet_each" ? 1 : 0;
     spec.on_heap = on_heap;
     spec.size_bytes = size;
-    spec.slots = window_slots(size);
+    spec.slots = rate_slots(size);
     return spec;
 }
 

@@ -280,6 +280,12 @@ SYNCS = {
     "team_barrier": "shmemx_team_barrier_mt by all threads (shmemx.h)",
     "all_threads": "all threads of a PE call the collective together (shmemx.h)",
     "request_wait": "shmemx_request_wait for a non-blocking collective (shmemx.h)",
+    "flush": "MPI: lock_all once, MPI_Win_flush behind each epoch; bare UCX: a flush behind one-sided operations",
+    "lock": "MPI: MPI_Win_lock and MPI_Win_unlock around each epoch",
+    "fence": "MPI: MPI_Win_fence of the pair behind each epoch",
+    "pscw": "MPI: post, start, complete and wait around each epoch",
+    "waitall": "MPI: messages, MPI_Waitall on both sides, an answer to each epoch",
+    "answer": "bare UCX: the target's answer behind the last active message",
 }
 
 # Which thread level a program asks for (params.level of the benchmark patterns).

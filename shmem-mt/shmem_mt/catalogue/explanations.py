@@ -70,7 +70,8 @@ EXPLANATIONS = {
     "bandwidth": Explanation(
         "One direction, by size. Puts that the target reads go through a ring, and the target gives room back when it "
         "has loaded every line; blind puts and gets fill a window of 4 to 64 messages, then quiet. memcpy through the "
-        "same windows is measured in turns with blind puts. The clock is the common window of all senders.",
+        "same windows is measured in turns with blind puts. The clock is the common window of all senders. Over a "
+        "network MPI and bare UCX stand beside it.",
         {"put": "blocking puts, read by the target or blind", "get": "blocking gets"},
         ("PE 0", "PE 1"),
         (
@@ -100,7 +101,8 @@ EXPLANATIONS = {
     "message-rate": Explanation(
         "Small messages in one direction, as many as can be; every thread has a window of its own at the target. The "
         "blind rate ends with quiet and the target's acknowledgement of the last data. The consumed rate ends when a "
-        "core of the target has read every message in order. Plain stores and loads run in the same loop, in turns.",
+        "core of the target has read every message in order. Plain stores and loads run in the same loop, in turns. "
+        "Over a network MPI stands beside it, and bare UCX: one by one, and packed as a library could.",
         {
             "p": "8 bytes by shmem_p",
             "g": "8 bytes by shmem_g",

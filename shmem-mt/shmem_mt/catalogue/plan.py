@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from shmem_mt.catalogue.catalogue import BENCHMARKS, LAUNCH, NETWORK_OPS, PAIRED, SPINNING_OPS
 from shmem_mt.catalogue.profiles import ENDS, HALF_POOL, NETWORK_PROFILES, POOL, PROFILES
-from shmem_mt.targets import fabrics
+from shmem_mt.targets import fabrics, mpi
 from shmem_mt.targets.places import MOST_SLOTS
 
 _COLLECTIVES_WITH_SIZE = {
@@ -40,6 +40,7 @@ class Start:
     fabric: fabrics.Fabric = fabrics.ON_NODE
     coalescing: str = ""  # on, off; empty where it is not compared
     setting: str = ""  # what the library is told (libraries.SETTINGS, ORDERS); empty where it is not compared
+    has_references: bool = field(default=True, compare=False)  # MPI and bare UCX stand beside it, where they have it
 
     def key(self, label, round_number):
         place = [self.fabric.name, self.coalescing] if self.fabric.is_network else []
@@ -182,7 +183,8 @@ def _group_starts(profile, benchmarks, choices, cores, group, room):
             arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
             points = len(ops) * len(sizes) * len(contexts) * group.points
             seconds = _estimate(profile, points, sample_ms) + group.seconds
-            start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds)
+            beside = found[0].program not in mpi.OPS
+            start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds, has_references=beside)
             plan += [replace(start, setting=setting, coalescing=group.coalescing) for setting in group.settings]
     return plan
 
@@ -319,7 +321,10 @@ def _start(profile, choices, cores, program, pes, threads, ops, sizes, placement
     if "wait_burn" in ops:
         seconds += 1e-3 * profile.sleep_ms
     rounds = choices.rounds or (profile.rounds if threads == 1 else profile.threaded_rounds)
-    return Start(program, pes, threads, arguments, rounds, points, seconds)
+    # Over a network the quick profile has them with several threads for message-rate alone.
+    beside = profile.thorough or (profile.network and (threads == 1 or program == "message_rate"))
+    beside = beside and bool(set(ops) & set(mpi.OPS[program]))
+    return Start(program, pes, threads, arguments, rounds, points, seconds, has_references=beside)
 
 
 def _arguments(profile, choices, ops, sizes, threads, sample_ms, more):

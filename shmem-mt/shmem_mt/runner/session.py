@@ -19,7 +19,7 @@ from shmem_mt.runner.process import last_lines, run_program
 from shmem_mt.runner.progress_display import Display
 from shmem_mt.runner.results import MACHINE, RunFolder, load_machine, unlike, why_invalid
 from shmem_mt.statistics import FEWEST_STARTS
-from shmem_mt.targets import build, fabrics, host_facts, machine, mpi, openshmem
+from shmem_mt.targets import build, fabrics, host_facts, machine, mpi, openshmem, ucx
 from shmem_mt.targets import places as places_of
 
 MOST_FAILURES = 2  # a program start that failed this often is not tried again
@@ -76,9 +76,7 @@ def run(options, starts_over=plan.starts_over, conductor=None):
         if not any(i.measures(start) for i in found for start in starts):
             reasons = skips + too_large + placing.unable(found, hosts_of)
             raise UserError("; ".join(reasons) or "nothing to measure with these options")
-        reference, missing = None, None
-        if any(start.program in mpi.SOURCES for start in starts):
-            reference, missing = mpi.find(options.mpicc, options.mpirun)
+        references, missing = _references(found, starts, options)
         folder = RunFolder.read(_directory(options, stack))
         seen, unseen = [], []
         if not options.dry_run:
@@ -88,7 +86,7 @@ def run(options, starts_over=plan.starts_over, conductor=None):
             starts, too_large = planned()
         if options.partners and fabrics.HOSTS not in hosts_of and not options.dry_run:
             raise UserError(f"--partners {','.join(options.partners)}: PEs are not on several hosts here")
-        found += [reference] * bool(reference)
+        found += references
         if not options.dry_run:
             _tell_builds(found, folder.directory)
         seed = options.seed or random.randrange(1, 10**9)
@@ -101,8 +99,25 @@ def run(options, starts_over=plan.starts_over, conductor=None):
         session.write_command(options)
         session.hosts = seen if len(seen) > 1 else session.hosts
         session.skip(*skips, *too_large, *unseen, *placing.unable(found, hosts_of))
-        session.skip(*([f"the MPI reference skipped: {missing}"] if missing else []))
+        session.skip(*missing)
         return session.measure(conductor)
+
+
+def _references(found, starts, options):
+    """(what is measured beside the libraries in some of these starts, why others are not)."""
+    references, missing = [], []
+    beside = [start for start in starts if start.has_references]
+    if any(start.program in mpi.SOURCES for start in beside):
+        reference, problem = mpi.find(options.mpicc, options.mpirun)
+        references += [reference] if reference else []
+        missing += [f"the MPI reference skipped: {problem}"] if problem else []
+    over = {start.fabric for start in beside if start.fabric.is_network and start.program in ucx.SOURCES}
+    able = [library for library in found if not all(library.unable(fabric) for fabric in over)]
+    if over and able:
+        reference, problem = ucx.find(able[0])
+        references += [reference] if reference else []
+        missing += [f"{ucx.NAME} skipped: {problem}"] if problem else []
+    return references, missing
 
 
 def _directory(options, stack):
@@ -277,7 +292,7 @@ class Session:
     def expected_s(self):
         """(seconds that the whole run is expected to take, those of them in which programs are compiled)."""
         pairs = ((i, start) for i in self.implementations for start in self.starts if i.measures(start))
-        paths = {os.path.join(self._programs_of(i), start.program) for i, start in pairs}
+        paths = {os.path.join(self._programs_of(i), i.source_of(start.program)) for i, start in pairs}
         missing = [path for path in paths if not os.path.exists(path)]
         compiling_s = COMPILE_S * -(-len(missing) // (os.cpu_count() or 1))
         return compiling_s + self._left_s(self.jobs(), compiling_s), compiling_s
@@ -338,8 +353,8 @@ class Session:
             self._count(start)
 
     def _build(self):
-        needed = sorted({start.program for start in self.starts})
         for implementation in self.implementations:
+            needed = sorted({start.program for start in self.starts if implementation.measures(start)})
             failures = build.build(implementation, self._programs_of(implementation), needed, self.display.say)
             for program, problem in failures.items():
                 self._problem(f"{implementation.label}: {program} does not compile", problem.splitlines()[-5:])

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from shmem_mt import sources, supervisor
@@ -26,32 +27,46 @@ def build(implementation, directory, programs, note):
     implementation.digest = implementation.digest or library_digest(implementation, os.path.join(directory, "library"))
     stamp = _stamp(implementation)
     fresh = _read(os.path.join(directory, "stamp")) == stamp
-    for name in PROBES if implementation.sources is None else ():
+    for name in () if implementation.reference else PROBES:
         macro = f"SHMEM_MT_HAVE_{name.upper()}"
         implementation.features[macro] = _probe(implementation, os.path.join(directory, macro), name, fresh)
 
-    def compile_one(program):
-        binary = os.path.join(directory, program)
+    def compile_one(name):
+        binary = os.path.join(directory, name)
         if os.path.exists(binary) and _read(binary + ".stamp") == stamp:
             return None
-        note(f"compiling {program} with {implementation.label}")
-        source = sources.source_of((implementation.sources or {}).get(program, program))
-        problem = compile_program(implementation, source, binary)
+        note(f"compiling {name} with {implementation.label}")
+        problem = compile_program(implementation, sources.source_of(name), binary)
         if problem is None:
             _write(binary + ".stamp", stamp)
         return problem
 
-    wanted = list(filter(implementation.offers, programs))
+    names = {program: implementation.source_of(program) for program in programs if implementation.offers(program)}
+    wanted = list(dict.fromkeys(names.values()))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
             problems = dict(zip(wanted, pool.map(compile_one, wanted)))
         except KeyboardInterrupt:
             supervisor.end_running()  # the pool's threads wait for them
             raise
-    failures = {program: problem for program, problem in problems.items() if problem}
-    implementation.binaries.update((p, os.path.join(directory, p)) for p in wanted if p not in failures)
+    failures = {program: problems[name] for program, name in names.items() if problems[name]}
+    implementation.binaries.update((p, os.path.join(directory, n)) for p, n in names.items() if p not in failures)
     _write(os.path.join(directory, "stamp"), stamp)
     return failures
+
+
+def said_by_probe(implementation):
+    """(what the probe of a reference prints, None), or (None, what went wrong). No launcher starts it."""
+    with tempfile.TemporaryDirectory(prefix="shmem-mt-") as directory:
+        binary = os.path.join(directory, "probe")
+        problem = run_compiler(implementation, [], sources.probe(implementation.reference.probe), binary)
+        if problem:
+            return None, problem
+        try:
+            done = subprocess.run([binary], capture_output=True, text=True, timeout=20, errors="replace")
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return None, str(error)
+    return done.stdout, None
 
 
 def hand_over(implementation, directory):
@@ -75,7 +90,7 @@ def library_digest(implementation, binary):
     """A digest of the headers that the wrapper finds, whose functions may be inlined, and of the libraries that it
     links, but for those in the system's folders. Of a wrapper that does not work it is that of nothing."""
     made = hashlib.sha256()
-    source = sources.probe("library" if implementation.sources is None else "mpi_name")
+    source = sources.probe(implementation.reference.probe if implementation.reference else "library")
     run_compiler(implementation, ["-E", "-dD"], source, binary + ".ii")
     run_compiler(implementation, [], source, binary)
     files = [binary + ".ii", *re.findall(r"=> (/\S+)", _output(["ldd", binary]))]
@@ -144,6 +159,7 @@ def run_compiler(implementation, flags, source, binary):
         source,
         "-o",
         binary,
+        *(implementation.reference.libraries if implementation.reference else ()),
         "-lstdc++",
         "-lpthread",
         "-lm",

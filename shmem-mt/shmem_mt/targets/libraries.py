@@ -25,17 +25,29 @@ ORDERS = {"reorder": {"HEDDLE_ORDER": "reorder"}}
 CHANNELS = {f"channels:{number}": {"HEDDLE_NET_CHANNELS": str(number)} for number in (2, 4)}
 
 
+@dataclass(frozen=True)
+class Reference:
+    """What an implementation is that is no OpenSHMEM library, and stands beside those: MPI (mpi.py), UCX (ucx.py)."""
+
+    standard: str  # its name
+    sources: dict  # program -> its source; it has no others
+    probe: str  # in programs/probes: prints its version
+    # Program -> its operations that the source has, which has a part of several programs; of others it has all.
+    ops: dict = field(default_factory=dict)
+    libraries: tuple = ()  # for the linker
+
+
 @dataclass
 class Implementation:
-    """One library under test. `oshrun` is a command with arguments. The MPI reference is one, too (mpi.py). Subclasses
-    are libraries of which more is known."""
+    """One library under test, or a reference beside it. `oshrun` is a command with arguments. Subclasses are libraries
+    of which more is known."""
 
     label: str
     oshcc: str
     oshrun: list
     version: str
     compiler: str
-    sources: dict | None = None  # program -> its source; None: an OpenSHMEM library, which has every program
+    reference: Reference | None = None  # None: an OpenSHMEM library, which has every program
     features: dict = field(default_factory=dict)
     binaries: dict = field(default_factory=dict)
     digest: str = ""  # of its headers and libraries (build.py); empty: not yet known
@@ -94,10 +106,28 @@ class Implementation:
 
     def offers(self, program):
         """Whether there is such a program for this library."""
-        return self.sources is None or program in self.sources
+        return self.reference is None or program in self.reference.sources
+
+    def source_of(self, program):
+        """The name of the program's source."""
+        return self.reference.sources[program] if self.reference else program
+
+    def arguments_of(self, program, arguments):
+        """Those of a start, with the operations alone that there are here, and the benchmark where the source has
+        several."""
+        ops = self.reference.ops.get(program) if self.reference else None
+        if ops is None:
+            return arguments
+        if "--ops" in arguments:
+            at = arguments.index("--ops") + 1
+            there = [op for op in arguments[at].split(",") if op in ops]
+            arguments = (*arguments[:at], ",".join(there), *arguments[at + 1 :])
+        return (*arguments, "--benchmark", program.replace("_", "-"))
 
     def measures(self, start):
         """Whether that start (plan.py) is one for this library."""
+        if self.reference and not start.has_references:
+            return False
         told = self.coalesces or start.coalescing != "off"  # what cannot be told is measured once
         told = told and (self.has_settings or start.setting in ("", "default"))
         return self.offers(start.program) and told and not self.unable(start.fabric)
@@ -110,7 +140,7 @@ class Implementation:
         variables = {name: value for name, value in self.defaults.items() if name not in os.environ}
         variables |= self.fabric_settings(fabric, coalescing) if fabric.is_network else {}
         variables |= self.settings(setting) if setting else {}
-        run = [self.binaries[program], *arguments]
+        run = [self.binaries[program], *self.arguments_of(program, arguments)]
         if self.template:
             told = ["env", *(f"{name}={value}" for name, value in variables.items())] if variables else []
             return self.template.words(pes, threads, hosts, [*told, *run])
@@ -134,7 +164,7 @@ class Implementation:
             "oshcc": self.oshcc,
             "oshrun": self.template.text if self.template else shlex.join(self.oshrun),
             "version": self.version,
-            "standard": "OpenSHMEM" if self.sources is None else "MPI",
+            "standard": self.reference.standard if self.reference else "OpenSHMEM",
             "compiler": self.compiler,
             "features": self.features,
             "digest": self.digest or None,

@@ -1,18 +1,28 @@
-"""The MPI that the collectives and the study of order are measured beside: found on PATH or named, called by its own
-name and version."""
+"""The MPI that collectives, messages between two PEs and the study of order are measured beside: found on PATH or
+named, called by its own name and version."""
 
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import tempfile
 
-from shmem_mt import sources
 from shmem_mt.targets import build, openshmem
+from shmem_mt.targets.libraries import Reference
 
 # program -> the source that does the same with MPI
-SOURCES = {"collectives": "collectives_mpi", "ordering": "ordering_mpi"}
+SOURCES = {
+    "collectives": "collectives_mpi",
+    "ordering": "ordering_mpi",
+    "message_rate": "rma_mpi",
+    "latency": "rma_mpi",
+    "bandwidth": "rma_mpi",
+}
+# The operations that stand beside MPI's, of programs that have others.
+OPS = {
+    "message_rate": ("put_nbi", "get_nbi", "atomic_add", "atomic_fetch_add_nbi"),
+    "latency": ("put_round_trip", "p_quiet", "put_quiet", "get", "atomic_add_quiet", "atomic_fetch_add"),
+    "bandwidth": ("put", "get"),
+}
+REFERENCE = Reference("MPI", SOURCES, "mpi_name", OPS)
 
 
 def find(mpicc=None, mpirun=None):
@@ -22,11 +32,11 @@ def find(mpicc=None, mpirun=None):
     if not compiler or launcher == "''":
         return None, "no mpicc with mpirun or mpiexec on PATH"
     wrapper, command = openshmem.named_compiler("--mpicc", compiler), openshmem.named_launcher("--mpirun", launcher)
-    reference = openshmem.identified(wrapper, command, "MPI", SOURCES)
-    name, problem = _library_name(reference)
+    reference = openshmem.identified(wrapper, command, "MPI", REFERENCE)
+    said, problem = build.said_by_probe(reference)
     if problem:
         return None, f"{compiler} does not make a program that runs: {problem.splitlines()[-1]}"
-    reference.label = f"MPI ({name})"
+    reference.label = f"MPI ({short_name(said)})"
     return reference, None
 
 
@@ -35,17 +45,3 @@ def short_name(text):
     first = text.strip().splitlines()[0] if text.strip() else "unknown"
     match = re.match(r"(.*?)\s*(?:Library|Version)?[\s:]*v?(\d+\.[\w.]*)", first)
     return (f"{match[1]} {match[2]}" if match else first)[:40]
-
-
-def _library_name(reference):
-    """(name, None), or (None, what went wrong)."""
-    with tempfile.TemporaryDirectory(prefix="shmem-mt-") as directory:
-        binary = os.path.join(directory, "name")
-        problem = build.run_compiler(reference, [], sources.probe("mpi_name"), binary)
-        if problem:
-            return None, problem
-        try:
-            done = subprocess.run([binary], capture_output=True, text=True, timeout=20, errors="replace")
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return None, str(error)
-    return short_name(done.stdout), None

@@ -52,17 +52,17 @@ def _beside_or_on_path(name):
     raise UserError(f"no {name} beside shmem-mt or on PATH; name one with --oshcc and --oshrun")
 
 
-def identified(compiler, launcher, label, sources=None, template=None):
+def identified(compiler, launcher, label, reference=None, template=None):
     """The implementation with these wrappers, of the class that its launcher's version names or, where a template is
     for any launcher, its headers. Without a label it is called as its class is, or as the compiler wrapper where that
     has no name."""
     version = first_line([*launcher, "--version"]) or "unknown"
-    vendor = build.vendor(compiler) if sources is None else ""
+    vendor = "" if reference else build.vendor(compiler)
     library = libraries.of_headers(vendor) if template else libraries.class_of(version, vendor)
     if label is None:
         label = library.name or os.path.basename(compiler)
     said = first_line([compiler, "--version"]) or "unknown"
-    return library(label, compiler, launcher, version, said, sources, template=template)
+    return library(label, compiler, launcher, version, said, reference, template=template)
 
 
 def named_compiler(option, name):

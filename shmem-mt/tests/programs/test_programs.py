@@ -9,11 +9,12 @@ from shmem_mt import sources
 from shmem_mt.catalogue import catalogue
 from shmem_mt.errors import UserError
 from shmem_mt.runner.process import run_program
-from shmem_mt.targets import build, mpi
+from shmem_mt.targets import build, mpi, ucx
 
 
 def test_programs_are_found():
-    for name in {benchmark.program for benchmark in catalogue.BENCHMARKS} | set(mpi.SOURCES.values()):
+    beside = {*mpi.SOURCES.values(), *ucx.SOURCES.values()}
+    for name in {benchmark.program for benchmark in catalogue.BENCHMARKS} | beside:
         assert os.path.exists(sources.source_of(name))
     for name in build.PROBES:
         assert os.path.exists(sources.probe(name))
