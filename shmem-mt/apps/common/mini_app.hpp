@@ -269,11 +269,13 @@ inline void run_forms(Job& job, const char* benchmark, const std::vector<std::un
 template <class RunAll>
 int run_program(const char* benchmark, const Options& options, RunAll&& run_all) {
     Job job(benchmark, options, Pes::kAny);
-    if (job.thread_level_ok())
+    if (job.thread_level_ok()) {
+        job.bind_threads();
         run_all(job);
-    else
+    } else {
         job.skip(benchmark, "threads=" + std::to_string(job.threads()),
                  "the library does not give SHMEM_THREAD_MULTIPLE");
+    }
     job.finish();
     return 0;
 }

@@ -161,8 +161,10 @@ int main(int argc, char** argv) {
     } else if (threads_available(job, kName) && job.options().wants_op(kExchange)) {
         run_exchange(job);
     }
-    if (job.thread_level_ok())
+    if (job.thread_level_ok() && options.ops != std::vector<std::string>{kExchange}) {
+        job.bind_threads();
         run_solvers(job, edge);
+    }
     job.finish();
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "programs/common/binding.hpp"
 #include "programs/common/job.hpp"
 #include "programs/common/shmemx.hpp"
 
@@ -16,6 +17,7 @@ constexpr const char* kNoProgress = "the library has no progress policies and no
 
 // From here on, on this PE. False when the library or the machine cannot do it.
 inline bool set_policy(const std::string& policy) {
+    const Unbound unbound;  // for the threads that the library may make
 #if SHMEM_MT_HAVE_PROGRESS
     return shmemx_progress_policy(policy == kPolledPolicy ? "manual" : policy.c_str()) == 0;
 #else

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/common/binding.hpp"
 #include "programs/common/clock.hpp"
 #include "programs/common/cores.hpp"
 #include "programs/common/machine_limit.hpp"
@@ -170,6 +171,28 @@ class Session {
         Report report;
         report.seconds = me_ == 0 ? shmem_mt::most_of_a_host(parts) : 0;
         return agree(report).max_seconds;
+    }
+
+    bool threads_are_bound() const { return threads_are_bound_; }
+
+    // Binds each thread to a CPU of its own where there are enough, on all PEs or none. Once; collective; thread 0, no
+    // other thread at work.
+    void bind_threads() {
+        std::vector<Cores> all(me_ == 0 ? static_cast<size_t>(n_pes_) : 0);
+        gather(&cores_, sizeof cores_, all.data());
+        const std::vector<Seat> seats = seats_of(all);
+        Seat seat;
+        scatter(seats.data(), sizeof seat, &seat);
+        const std::vector<int> cpus = cpus_for(places_of(cores_.cpus), seat, threads());
+        Report mine;
+        mine.ok = !cpus.empty();
+        if (!agree(mine).ok)
+            return;
+        team().run([&](int thread) { Unbound::bind(cpus[static_cast<size_t>(thread)]); });
+        threads_are_bound_ = true;
+        mine.cpus = CPU_COUNT(&cores_.cpus);
+        if (agree(mine).most_cpus > 1)
+            binding_ += ", each thread to one";
     }
 
     void print_point(const Json& point) {
@@ -362,6 +385,7 @@ class Session {
     Cores cores_;
     bool one_host_ = false;
     bool oversubscribed_ = false;
+    bool threads_are_bound_ = false;
     bool arithmetic_ok_ = false;
     double planted_s_ = 0;     // a fault: what this PE's clock is ahead
     double shift_s_ = 0;       // from this PE's clock to PE 0's

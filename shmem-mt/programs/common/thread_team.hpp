@@ -61,12 +61,23 @@ class ThreadTeam {
             return;
         }
         for (int spins = 0; phase_.load(std::memory_order_acquire) == phase; ++spins) {
-            if (spins > 200)
+            if (spins > 50)
                 sched_yield();
+            else
+                pause();
         }
     }
 
   private:
+    // Leaves the core's other hardware thread more of it, and the line that is watched to who writes to it.
+    static void pause() {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        asm volatile("yield");
+#endif
+    }
+
     void serve(int index) {
         unsigned long seen = 0;
         for (;;) {
