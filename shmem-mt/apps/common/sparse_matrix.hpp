@@ -3,17 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "apps/common/range.hpp"
+#include "apps/common/untouched.hpp"
 
 namespace shmem_mt {
 
 // Rows one after the other, the columns of each in rising order.
 struct SparseMatrix {
-    std::vector<long> starts;  // of row i: [starts[i], starts[i + 1])
-    std::vector<double> values;
-    std::vector<int32_t> columns;
+    Untouched<long> starts;  // of row i: [starts[i], starts[i + 1])
+    Untouched<double> values;
+    Untouched<int32_t> columns;
 };
 
 // q = A x for these rows; x is whole, `columns` say where in it, q has the PE's own rows.

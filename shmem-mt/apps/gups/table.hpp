@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "apps/common/untouched.hpp"
 #include "programs/common/job.hpp"
 
 namespace shmem_mt {
@@ -16,7 +17,7 @@ class GupsTable {
   public:
     // `words` on each PE. Collective.
     GupsTable(Job& job, long words)
-        : pes_(job.n_pes()), words_(words), part_(symmetric_alloc(8 * static_cast<size_t>(words))) {}
+        : pes_(job.n_pes()), words_(words), part_(shared_symmetric_alloc(job, 8 * static_cast<size_t>(words))) {}
 
     long words() const { return words_; }  // of each PE
     long all_words() const { return words_ * pes_; }

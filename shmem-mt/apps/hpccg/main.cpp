@@ -36,7 +36,7 @@ class Hpccg final : public MiniApp {
   public:
     // Collective.
     Hpccg(Job& job, const HpccgProblem& problem, const Form& form, KrylovSolver& solver,
-          const std::vector<double>& right_side, const double* serial_norms)
+          const Untouched<double>& right_side, const double* serial_norms)
         : MiniApp(job, form.name, {{"exchange", true}, {"sum", true}, {"product", false}, {"vectors", false}}),
           problem_(problem),
           form_(form),
@@ -57,7 +57,7 @@ class Hpccg final : public MiniApp {
             .number("tolerance", kTolerance)
             .number("drift", drift_)
             .number("error", error_);
-        verdict.number("product_imbalance", solver_.imbalance());
+        verdict.number("product_imbalance", solver_.imbalance()).integer("exchange_messages", solver_.messages());
     }
 
     double work() const override { return kHpccgIterations; }
@@ -115,7 +115,7 @@ class Hpccg final : public MiniApp {
     const HpccgProblem& problem_;
     const Form form_;
     KrylovSolver& solver_;
-    const std::vector<double>& right_side_;
+    const Untouched<double>& right_side_;
     const double* const serial_norms_;
     long poll_rows_ = 0;
     double deviation_ = 0, error_ = 0, drift_ = 0;  // the largest of the last solve
@@ -144,9 +144,9 @@ void run_all(Job& job, const HpccgProblem& problem) {
         job,
         kBytesOfRow * static_cast<double>(rows.length()) + (reference_here ? HpccgReference::memory_need(problem) : 0),
         "--size");
-    SparseMatrix matrix = problem.matrix(rows);
-    const std::vector<double> right_side = HpccgProblem::right_side(matrix);
-    const KrylovSystem system(std::move(matrix), firsts, job.me());
+    SparseMatrix matrix = problem.matrix(job.team(), rows);
+    const Untouched<double> right_side = HpccgProblem::right_side(job.team(), matrix);
+    const KrylovSystem system(job.team(), std::move(matrix), firsts, job.me());
     const double* const norms = serial_norms(job, problem);
     KrylovHalo halo(job, system);
     KrylovSolvers solvers(job, system, halo);

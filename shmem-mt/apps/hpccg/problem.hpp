@@ -16,7 +16,9 @@
 #include "apps/common/range.hpp"
 #include "apps/common/sparse_matrix.hpp"
 #include "apps/common/vector_kernels.hpp"
+#include "apps/krylov/row_slices.hpp"
 #include "apps/krylov/settled.hpp"
+#include "programs/common/thread_team.hpp"
 
 namespace shmem_mt {
 
@@ -44,40 +46,64 @@ struct HpccgProblem {
         return rows;
     }
 
-    // Those rows, which are whole planes; columns are numbers of rows.
-    SparseMatrix matrix(const Range& rows) const {
+    // Those rows, which are whole planes; columns are numbers of rows. Each thread of the team writes its own.
+    SparseMatrix matrix(ThreadTeam& team, const Range& rows) const {
+        const RowSlices slices(rows.length());
         SparseMatrix matrix;
-        matrix.starts.reserve(static_cast<size_t>(rows.length()) + 1);
-        matrix.values.reserve(27 * static_cast<size_t>(rows.length()));
-        matrix.columns.reserve(27 * static_cast<size_t>(rows.length()));
-        matrix.starts.push_back(0);
-        for (long row = rows.begin; row < rows.end; ++row) {
-            const Range x = around(row % edge, edge), y = around(row / edge % edge, edge);
-            const Range z = around(row / plane(), planes());
-            for (long k = z.begin; k < z.end; ++k) {
-                for (long j = y.begin; j < y.end; ++j) {
-                    for (long i = x.begin; i < x.end; ++i) {
-                        const long column = (k * edge + j) * edge + i;
-                        matrix.columns.push_back(static_cast<int32_t>(column));
-                        matrix.values.push_back(column == row ? kDiagonal : -1);
-                    }
-                }
-            }
-            matrix.starts.push_back(static_cast<long>(matrix.values.size()));
-        }
+        matrix.starts.resize(static_cast<size_t>(rows.length()) + 1);
+        team.run([&](int thread) {
+            const Range own = slices.of_thread(thread, team.size());
+            for (long i = own.begin; i < own.end; ++i)
+                matrix.starts[static_cast<size_t>(i) + 1] = neighbours_of(rows.begin + i).count();
+        });
+        for (size_t i = 1; i < matrix.starts.size(); ++i) matrix.starts[i] += matrix.starts[i - 1];
+        matrix.values.resize(static_cast<size_t>(matrix.starts.back()));
+        matrix.columns.resize(matrix.values.size());
+        team.run([&](int thread) {
+            const Range own = slices.of_thread(thread, team.size());
+            for (long i = own.begin; i < own.end; ++i)
+                write_row(rows.begin + i, static_cast<size_t>(matrix.starts[static_cast<size_t>(i)]), &matrix);
+        });
         return matrix;
     }
 
     // The sum of each row.
-    static std::vector<double> right_side(const SparseMatrix& matrix) {
-        std::vector<double> sums;
-        for (size_t row = 0; row + 1 < matrix.starts.size(); ++row)
-            sums.push_back(kDiagonal + 1 - static_cast<double>(matrix.starts[row + 1] - matrix.starts[row]));
+    static Untouched<double> right_side(ThreadTeam& team, const SparseMatrix& matrix) {
+        const RowSlices slices(static_cast<long>(matrix.starts.size()) - 1);
+        Untouched<double> sums(static_cast<size_t>(slices.rows()));
+        team.run([&](int thread) {
+            const Range own = slices.of_thread(thread, team.size());
+            for (size_t row = static_cast<size_t>(own.begin); row < static_cast<size_t>(own.end); ++row)
+                sums[row] = kDiagonal + 1 - static_cast<double>(matrix.starts[row + 1] - matrix.starts[row]);
+        });
         return sums;
     }
 
   private:
+    // The points around one, and itself.
+    struct Neighbours {
+        Range x, y, z;
+        long count() const { return x.length() * y.length() * z.length(); }
+    };
+
     static Range around(long at, long end) { return {std::max(at - 1, 0L), std::min(at + 2, end)}; }
+
+    Neighbours neighbours_of(long row) const {
+        return {around(row % edge, edge), around(row / edge % edge, edge), around(row / plane(), planes())};
+    }
+
+    void write_row(long row, size_t at, SparseMatrix* matrix) const {
+        const Neighbours near = neighbours_of(row);
+        for (long k = near.z.begin; k < near.z.end; ++k) {
+            for (long j = near.y.begin; j < near.y.end; ++j) {
+                for (long i = near.x.begin; i < near.x.end; ++i, ++at) {
+                    const long column = (k * edge + j) * edge + i;
+                    matrix->columns[at] = static_cast<int32_t>(column);
+                    matrix->values[at] = column == row ? kDiagonal : -1;
+                }
+            }
+        }
+    }
 };
 
 // Conjugate gradients on one PE for the whole problem, without a matrix: vectors have a layer of zeros around them.

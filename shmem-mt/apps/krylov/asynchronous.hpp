@@ -14,10 +14,12 @@ class KrylovAsynchronous final : public KrylovSolver {
   public:
     // Collective.
     KrylovAsynchronous(Job& job, const KrylovSystem& system, KrylovHalo& halo)
-        : KrylovSolver(job, system, halo), p_{Vector(own()), Vector(own())}, s_(own()), w_(own()) {}
+        : KrylovSolver(job, system, halo), p_{Vector(own()), Vector(own())}, s_(own()), w_(own()) {
+        touch({&p_[0], &p_[1], &s_, &w_});
+    }
 
   private:
-    using Vector = std::vector<double>;
+    using Vector = Untouched<double>;
 
     void iterate(int thread, const double* b, int iterations) override {
         for_slices(thread, [&](size_t slice, size_t row, long n) {

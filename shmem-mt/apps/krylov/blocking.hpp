@@ -11,7 +11,9 @@ class KrylovBlocking final : public KrylovSolver {
   public:
     // Collective.
     KrylovBlocking(Job& job, const KrylovSystem& system, KrylovHalo& halo, bool hides_exchange)
-        : KrylovSolver(job, system, halo), hides_exchange_(hides_exchange), p_(with_ghosts()), q_(own()) {}
+        : KrylovSolver(job, system, halo), hides_exchange_(hides_exchange), p_(with_ghosts()), q_(own()) {
+        touch({&p_, &q_});
+    }
 
   private:
     void iterate(int thread, const double* b, int iterations) override {
@@ -68,7 +70,7 @@ class KrylovBlocking final : public KrylovSolver {
 
     const bool hides_exchange_;
     BlockingCollectives collectives_;
-    std::vector<double> p_, q_;  // own rows; p_ with ghosts
+    Untouched<double> p_, q_;  // own rows; p_ with ghosts
     double sum_ = 0;
 };
 

@@ -19,7 +19,9 @@ class KrylovPipelined final : public KrylovSolver {
           p_(own()),
           s_(own()),
           z_(own()),
-          other_sums_(slice_sums_.size()) {}
+          other_sums_(slice_sums_.size()) {
+        touch({&w_, &n_, &p_, &s_, &z_});
+    }
 
   private:
     using Factors = PipelinedScalars::Factors;
@@ -53,7 +55,7 @@ class KrylovPipelined final : public KrylovSolver {
     void begin(int thread, const double* b) {
         for_slices(thread, [&](size_t slice, size_t row, long n) {
             std::copy_n(b + row, n, &r_[row]);
-            for (std::vector<double>* zero : {&x_, &p_, &s_, &z_}) std::fill_n(&(*zero)[row], n, 0.0);
+            for (Untouched<double>* zero : {&x_, &p_, &s_, &z_}) std::fill_n(&(*zero)[row], n, 0.0);
             slice_sums_[slice] = dot(b + row, b + row, n);
         });
         job_.team().barrier();
@@ -86,10 +88,10 @@ class KrylovPipelined final : public KrylovSolver {
 
     NonblockingSum sum_;
     PipelinedScalars scalars_{sum_};
-    std::vector<double> w_;              // own rows, with ghosts
-    std::vector<double> n_, p_, s_, z_;  // own rows
-    std::vector<double> other_sums_;     // by slice
-    double first_rho_ = 0;               // of the solve
+    Untouched<double> w_;              // own rows, with ghosts
+    Untouched<double> n_, p_, s_, z_;  // own rows
+    std::vector<double> other_sums_;   // by slice
+    double first_rho_ = 0;             // of the solve
 };
 
 }  // namespace shmem_mt

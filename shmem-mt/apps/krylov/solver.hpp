@@ -4,18 +4,22 @@
 // All threads of a PE run through the same calls, and a thread has the same rows in all of them but products that hide
 // the exchange: there the threads share the rows without ghosts, then those with some, alike. So a barrier is needed
 // only where an exchange sends, or a thread reads, what another thread has written. A PE's rows are cut into slices; an
-// inner product is the sum of the slices' sums in their order, whatever the number of threads.
+// inner product is the sum of the slices' sums in their order, whatever the number of threads. A thread has written first
+// to its rows of the matrix and of the vectors.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <vector>
 
 #include "apps/common/largest.hpp"
 #include "apps/common/polling_product.hpp"
 #include "apps/common/slices.hpp"
+#include "apps/common/untouched.hpp"
 #include "apps/common/vector_kernels.hpp"
 #include "apps/krylov/halo.hpp"
+#include "apps/krylov/row_slices.hpp"
 #include "apps/krylov/settled.hpp"
 #include "apps/krylov/system.hpp"
 #include "programs/common/clock.hpp"
@@ -37,14 +41,14 @@ class KrylovSolver {
         : job_(job),
           system_(system),
           product_(job, system.matrix()),
-          slices_(slices_for(system.rows())),
-          slice_sums_(static_cast<size_t>(slices_)),
+          slices_(system.rows()),
+          slice_sums_(static_cast<size_t>(slices_.count())),
           x_(own()),
           r_(with_ghosts()),
           halo_(halo) {
+        touch({&x_, &r_});
         for (int thread = 0; thread < job.threads(); ++thread) {
-            const Range slices = Range{0, slices_}.share(thread, job.threads());
-            own_rows_.push_back(std::vector<Range>{Range{rows_of(slices.begin).begin, rows_of(slices.end).begin}});
+            own_rows_.push_back({slices_.of_thread(thread, job.threads())});
             interior_.push_back(share_of(system.interior(), thread, job.threads()));
             boundary_.push_back(share_of(system.boundary(), thread, job.threads()));
         }
@@ -67,13 +71,13 @@ class KrylovSolver {
     // Polls after so many rows of products; 0: never.
     void set_poll_rows(long rows) { product_.set_poll_rows(rows); }
 
-    const std::vector<double>& x() const { return x_; }          // own rows
+    const Untouched<double>& x() const { return x_; }            // own rows
     const std::vector<double>& norms() const { return norms_; }  // |r| before the first iteration and behind each
 
     // How far r has drifted from b - A x in solve(): the largest difference in a row, of all PEs. Rounding alone leads
     // there, and mistakes that leave r as it should be. Thread 0 of all PEs, no other thread at work.
     double drift(const double* b) {
-        std::vector<double> x(x_), q(own());
+        std::vector<double> x(x_.begin(), x_.end()), q(own());
         x.resize(with_ghosts());
         job_.team().run([&](int thread) { multiply_hiding(thread, x.data(), q.data()); });
         seconds_ = {};
@@ -91,6 +95,9 @@ class KrylovSolver {
         return even > 0 ? static_cast<double>(interior + boundary) / even : 1;
     }
 
+    // That this PE sends in an exchange.
+    long messages() const { return halo_.messages(); }
+
     // What has been spent since the last call.
     KrylovSeconds take_seconds() {
         const KrylovSeconds spent = seconds_;
@@ -107,12 +114,21 @@ class KrylovSolver {
     size_t own() const { return static_cast<size_t>(system_.rows()); }
     size_t with_ghosts() const { return static_cast<size_t>(system_.rows() + system_.ghosts()); }
 
+    // Each thread writes to its own rows of these vectors first. Thread 0, no other thread at work.
+    void touch(std::initializer_list<Untouched<double>*> vectors) {
+        job_.team().run([&](int thread) {
+            const Range rows = slices_.of_thread(thread, job_.threads());
+            for (Untouched<double>* vector : vectors)
+                std::fill(vector->begin() + rows.begin, vector->begin() + rows.end, 0.0);
+        });
+    }
+
     // f(slice, first row, number of rows) for the thread's share of the slices that have rows.
     template <class F>
     void for_slices(int thread, F&& f) {
         booked(thread, &seconds_.vectors, [&] {
-            for_share({0, slices_}, thread, job_.threads(), [&](long slice) {
-                const Range rows = rows_of(slice);
+            for_share(slices_.all(), thread, job_.threads(), [&](long slice) {
+                const Range rows = slices_.rows_of(slice);
                 if (rows.length() > 0)
                     f(static_cast<size_t>(slice), static_cast<size_t>(rows.begin), rows.length());
             });
@@ -154,20 +170,12 @@ class KrylovSolver {
     Job& job_;
     const KrylovSystem& system_;
     PollingProduct product_;
-    const long slices_;
+    const RowSlices slices_;
     std::vector<double> slice_sums_;  // by slice
-    std::vector<double> x_, r_;       // own rows; r_ with ghosts
+    Untouched<double> x_, r_;         // own rows; r_ with ghosts
     KrylovSeconds seconds_;
 
   private:
-    // As many as threads can share evenly, none of less than 64 rows; but none of more than 2048, whose products added
-    // up one by one would round in the last digits but three.
-    static long slices_for(long rows) { return std::max(std::min(240L, rows / 64 + 1), rows / 2048); }
-
-    Range rows_of(long slice) const {
-        return Range{0, system_.rows()}.share(static_cast<int>(slice), static_cast<int>(slices_));
-    }
-
     static long length_of(const std::vector<Range>& runs) {
         long rows = 0;
         for (const Range& run : runs) rows += run.length();

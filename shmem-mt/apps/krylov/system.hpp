@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "apps/common/sparse_matrix.hpp"
+#include "apps/krylov/row_slices.hpp"
+#include "programs/common/thread_team.hpp"
 
 namespace shmem_mt {
 
@@ -23,12 +25,21 @@ struct Neighbour {
 
 class KrylovSystem {
   public:
-    // `firsts`: the first row of each PE, and the end. `matrix`: the rows of PE `me`, columns by their numbers.
-    KrylovSystem(SparseMatrix matrix, const std::vector<long>& firsts, int me)
+    // `firsts`: the first row of each PE, and the end. `matrix`: the rows of PE `me`, columns by their numbers. All
+    // threads of the team take part; thread 0 calls.
+    KrylovSystem(ThreadTeam& team, SparseMatrix matrix, const std::vector<long>& firsts, int me)
         : matrix_(std::move(matrix)), own_{firsts[static_cast<size_t>(me)], firsts[static_cast<size_t>(me) + 1]} {
-        find_ghosts();
+        const RowSlices slices(rows());
+        std::vector<Found> found(static_cast<size_t>(team.size()));
+        team.run([&](int thread) {
+            find_ghosts(slices.of_thread(thread, team.size()), &found[static_cast<size_t>(thread)]);
+        });
+        for (const Found& part : found) ghosts_.insert(ghosts_.end(), part.ghosts.begin(), part.ghosts.end());
+        sort_out(&ghosts_);
         find_neighbours(firsts);
-        for (long row = 0; row < rows(); ++row) localize(row);
+        team.run(
+            [&](int thread) { localize(slices.of_thread(thread, team.size()), &found[static_cast<size_t>(thread)]); });
+        for (const Found& part : found) join(part);
     }
 
     long rows() const { return own_.length(); }
@@ -52,15 +63,27 @@ class KrylovSystem {
     const std::vector<Range>& boundary() const { return boundary_; }
 
   private:
+    // What one thread finds in its rows.
+    struct alignas(64) Found {
+        std::vector<int32_t> ghosts;
+        std::vector<std::vector<int32_t>> sends;  // by neighbour
+        std::vector<Range> interior, boundary;
+    };
+
     bool is_own(int32_t column) const { return column >= own_.begin && column < own_.end; }
 
-    void find_ghosts() {
-        for (const int32_t column : matrix_.columns) {
-            if (!is_own(column))
-                ghosts_.push_back(column);
+    static void sort_out(std::vector<int32_t>* numbers) {
+        std::sort(numbers->begin(), numbers->end());
+        numbers->erase(std::unique(numbers->begin(), numbers->end()), numbers->end());
+    }
+
+    void find_ghosts(const Range& rows, Found* found) const {
+        const long end = matrix_.starts[static_cast<size_t>(rows.end)];
+        for (long i = matrix_.starts[static_cast<size_t>(rows.begin)]; i < end; ++i) {
+            if (!is_own(matrix_.columns[static_cast<size_t>(i)]))
+                found->ghosts.push_back(matrix_.columns[static_cast<size_t>(i)]);
         }
-        std::sort(ghosts_.begin(), ghosts_.end());
-        ghosts_.erase(std::unique(ghosts_.begin(), ghosts_.end()), ghosts_.end());
+        sort_out(&found->ghosts);
     }
 
     void find_neighbours(const std::vector<long>& firsts) {
@@ -73,7 +96,12 @@ class KrylovSystem {
         }
     }
 
-    void localize(long row) {
+    void localize(const Range& rows, Found* found) {
+        found->sends.resize(neighbours_.size());
+        for (long row = rows.begin; row < rows.end; ++row) localize_row(row, found);
+    }
+
+    void localize_row(long row, Found* found) {
         bool has_ghosts = false;
         for (long i = matrix_.starts[static_cast<size_t>(row)]; i < matrix_.starts[static_cast<size_t>(row) + 1]; ++i) {
             int32_t& column = matrix_.columns[static_cast<size_t>(i)];
@@ -82,19 +110,31 @@ class KrylovSystem {
             if (ghost < 0)
                 continue;
             has_ghosts = true;
-            Neighbour& neighbour = neighbour_of(ghost);
-            if (neighbour.sends.empty() || neighbour.sends.back() != row)
-                neighbour.sends.push_back(static_cast<int32_t>(row));
+            std::vector<int32_t>& sends = found->sends[neighbour_of(ghost)];
+            if (sends.empty() || sends.back() != row)
+                sends.push_back(static_cast<int32_t>(row));
         }
-        std::vector<Range>& runs = has_ghosts ? boundary_ : interior_;
-        if (runs.empty() || runs.back().end != row)
-            runs.push_back({row, row});
-        runs.back().end = row + 1;
+        append({row, row + 1}, has_ghosts ? &found->boundary : &found->interior);
     }
 
-    Neighbour& neighbour_of(long ghost) {
-        return *std::find_if(neighbours_.begin(), neighbours_.end(),
-                             [&](const Neighbour& neighbour) { return ghost < neighbour.ghosts.end; });
+    size_t neighbour_of(long ghost) const {
+        const auto found = std::find_if(neighbours_.begin(), neighbours_.end(),
+                                        [&](const Neighbour& neighbour) { return ghost < neighbour.ghosts.end; });
+        return static_cast<size_t>(found - neighbours_.begin());
+    }
+
+    static void append(const Range& rows, std::vector<Range>* runs) {
+        if (runs->empty() || runs->back().end != rows.begin)
+            runs->push_back({rows.begin, rows.begin});
+        runs->back().end = rows.end;
+    }
+
+    // Behind what the threads before have found.
+    void join(const Found& part) {
+        for (size_t i = 0; i < neighbours_.size(); ++i)
+            neighbours_[i].sends.insert(neighbours_[i].sends.end(), part.sends[i].begin(), part.sends[i].end());
+        for (const Range& run : part.interior) append(run, &interior_);
+        for (const Range& run : part.boundary) append(run, &boundary_);
     }
 
     SparseMatrix matrix_;

@@ -68,7 +68,7 @@ class MiniFe final : public MiniApp {
         verdict.integer("nodes", nodes_).number("residual", solver_.norms().back() / solver_.norms().front());
         verdict.number("error", error_).number("error_over_h2", error_ / square).number("most_over_h2", FeHeat::kError);
         verdict.number("deviation", deviation_).number("tolerance", kTolerance).number("drift", drift_);
-        verdict.number("product_imbalance", solver_.imbalance());
+        verdict.number("product_imbalance", solver_.imbalance()).integer("exchange_messages", solver_.messages());
     }
 
     double work() const override { return static_cast<double>(iterations()); }
@@ -157,7 +157,7 @@ void run_all(Job& job, long edge) {
         1000;  // the matrix has 324, the lists of its columns while it is made about as much
     const long nodes = volume(cube.nodes(job.me()));
     check_memory(job, kBytesOfNode * static_cast<double>(nodes), "--size");
-    FeMesh mesh(cube, job.me());
+    FeMesh mesh(job.team(), cube, job.me());
     FeSystem system(job, cube, mesh);
     const FeHeat heat(edge);
     job.team().run([&](int thread) { system.build(thread, [&](const FePoint& at) { return heat.given(at); }); });

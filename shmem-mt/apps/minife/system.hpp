@@ -1,18 +1,22 @@
 // The equations of one PE's nodes, made of the elements of all PEs. The matrix's entries are found once, from the lists
 // of elements and the announcements of other PEs; each assembly computes the values anew.
 //
-// Threads share the elements of a colour. No two elements of a colour add to one row, and the order of additions to an
-// entry does not depend on the number of threads.
+// Threads share the blocks of a colour (mesh.hpp). No two blocks of a colour add to one row, and the order of additions
+// to an entry does not depend on the number of threads. A thread writes first to the rows that are its own in the
+// solver.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "apps/common/slices.hpp"
 #include "apps/krylov/halo.hpp"
+#include "apps/krylov/row_slices.hpp"
 #include "apps/krylov/system.hpp"
 #include "apps/minife/contributions.hpp"
 #include "apps/minife/element.hpp"
@@ -27,9 +31,9 @@ class FeSystem {
     FeSystem(Job& job, const FeCube& cube, FeMesh& mesh) : job_(job), mesh_(mesh) {
         const std::vector<long>& firsts = cube.firsts();
         own_ = {firsts[static_cast<size_t>(job.me())], firsts[static_cast<size_t>(job.me()) + 1]};
-        std::vector<Columns> rows = touched_rows();
+        const std::vector<Columns> rows = touched_rows();
         contributions_ = std::make_unique<FeContributions>(job, entries_of_others(rows), firsts);
-        system_ = std::make_unique<KrylovSystem>(own_matrix(rows), firsts, job.me());
+        system_ = std::make_unique<KrylovSystem>(job.team(), own_matrix(rows), firsts, job.me());
         find_places(rows);
         halo_ = std::make_unique<KrylovHalo>(job, *system_);
         fixed_.resize(static_cast<size_t>(system_->rows() + system_->ghosts()));
@@ -56,14 +60,17 @@ class FeSystem {
         clear(thread, &others_.values);
         job_.team().barrier();
         for (const Range& color : mesh_.colors()) {
-            const Range mine = color.share(thread, job_.threads());
-            for (long i = mine.begin; i < mine.end; ++i) add_element(mesh_.elements()[static_cast<size_t>(i)]);
+            for_share(color, thread, job_.threads(), [&](long block) {
+                const Range elements = mesh_.blocks()[static_cast<size_t>(block)];
+                for (long i = elements.begin; i < elements.end; ++i)
+                    add_element(mesh_.elements()[static_cast<size_t>(i)]);
+            });
             job_.team().barrier();
         }
     }
 
     void gather(int thread) {
-        std::vector<double>& values = system_->matrix().values;
+        Untouched<double>& values = system_->matrix().values;
         contributions_->gather(thread, others_.values.data(), [&](size_t received, double value) {
             values[static_cast<size_t>(received_places_[received])] += value;
         });
@@ -111,23 +118,44 @@ class FeSystem {
   private:
     using Columns = std::vector<int32_t>;  // numbers, rising
 
+    static constexpr int32_t kNone = -1;
+
     bool is_own(int32_t number) const { return number >= own_.begin && number < own_.end; }
 
-    static void insert(Columns* columns, int32_t number) {
-        if (std::find(columns->begin(), columns->end(), number) == columns->end())
-            columns->push_back(number);
+    static void sort_out(Columns* columns) {
+        std::sort(columns->begin(), columns->end());
+        columns->erase(std::unique(columns->begin(), columns->end()), columns->end());
+    }
+
+    // Of each touched node, the elements that touch it: 8, or fewer at the sides of the PE's mesh.
+    std::vector<std::array<int32_t, 8>> elements_of_nodes() const {
+        std::vector<std::array<int32_t, 8>> elements(mesh_.numbers().size());
+        for (auto& of_node : elements) of_node.fill(kNone);
+        for (size_t i = 0; i < mesh_.elements().size(); ++i) {
+            for (const int32_t node : mesh_.elements()[i]) {
+                auto& of_node = elements[static_cast<size_t>(node)];
+                *std::find(of_node.begin(), of_node.end(), kNone) = static_cast<int32_t>(i);
+            }
+        }
+        return elements;
     }
 
     // The columns that own elements have in the row of each node that they touch.
     std::vector<Columns> touched_rows() const {
-        std::vector<Columns> rows(mesh_.numbers().size());
-        for (const FeMesh::Element& element : mesh_.elements()) {
-            for (const int32_t row : element) {
-                for (const int32_t column : element)
-                    insert(&rows[static_cast<size_t>(row)], mesh_.numbers()[static_cast<size_t>(column)]);
-            }
-        }
-        for (Columns& columns : rows) std::sort(columns.begin(), columns.end());
+        const auto elements = elements_of_nodes();
+        std::vector<Columns> rows(elements.size());
+        job_.team().run([&](int thread) {
+            for_share({0, static_cast<long>(rows.size())}, thread, job_.threads(), [&](long node) {
+                Columns& columns = rows[static_cast<size_t>(node)];
+                for (const int32_t element : elements[static_cast<size_t>(node)]) {
+                    if (element == kNone)
+                        break;
+                    for (const int32_t column : mesh_.elements()[static_cast<size_t>(element)])
+                        columns.push_back(mesh_.numbers()[static_cast<size_t>(column)]);
+                }
+                sort_out(&columns);
+            });
+        });
         return rows;
     }
 
@@ -159,15 +187,27 @@ class FeSystem {
                 rows[static_cast<size_t>(mesh_.numbers()[node] - own_.begin)] = touched[node];
         }
         for (const FeContributions::Entry& entry : contributions_->received())
-            insert(&rows[static_cast<size_t>(entry.row - own_.begin)], entry.column);
+            rows[static_cast<size_t>(entry.row - own_.begin)].push_back(entry.column);
+        const RowSlices slices(own_.length());
         SparseMatrix matrix;
-        matrix.starts.push_back(0);
-        for (Columns& columns : rows) {
-            std::sort(columns.begin(), columns.end());
-            matrix.columns.insert(matrix.columns.end(), columns.begin(), columns.end());
-            matrix.starts.push_back(static_cast<long>(matrix.columns.size()));
-        }
+        matrix.starts.resize(rows.size() + 1);
+        job_.team().run([&](int thread) {
+            const Range mine = slices.of_thread(thread, job_.threads());
+            for (size_t row = static_cast<size_t>(mine.begin); row < static_cast<size_t>(mine.end); ++row) {
+                sort_out(&rows[row]);
+                matrix.starts[row + 1] = static_cast<long>(rows[row].size());
+            }
+        });
+        for (size_t i = 1; i < matrix.starts.size(); ++i) matrix.starts[i] += matrix.starts[i - 1];
+        matrix.columns.resize(static_cast<size_t>(matrix.starts.back()));
         matrix.values.resize(matrix.columns.size());
+        job_.team().run([&](int thread) {
+            const Range mine = slices.of_thread(thread, job_.threads());
+            for (size_t row = static_cast<size_t>(mine.begin); row < static_cast<size_t>(mine.end); ++row) {
+                std::copy(rows[row].begin(), rows[row].end(), matrix.columns.begin() + matrix.starts[row]);
+                std::fill_n(matrix.values.begin() + matrix.starts[row], rows[row].size(), 0.0);
+            }
+        });
         return matrix;
     }
 
@@ -194,7 +234,7 @@ class FeSystem {
         return i;
     }
 
-    void clear(int thread, std::vector<double>* values) const {
+    void clear(int thread, Untouched<double>* values) const {
         const Range mine = Range{0, static_cast<long>(values->size())}.share(thread, job_.threads());
         std::fill(values->begin() + mine.begin, values->begin() + mine.end, 0.0);
     }
@@ -202,18 +242,25 @@ class FeSystem {
     void add_element(const FeMesh::Element& element) {
         std::array<FePoint, 8> corners;
         std::array<int32_t, 8> places{};
+        std::array<size_t, 8> rising{0, 1, 2, 3, 4, 5, 6, 7};  // corners in the order of a row's columns
         for (size_t corner = 0; corner < 8; ++corner) {
             const size_t node = static_cast<size_t>(element[corner]);
             corners[corner] = mesh_.points()[node];
             places[corner] = places_[node];
         }
+        std::sort(rising.begin(), rising.end(), [&](size_t a, size_t b) {
+            return mesh_.numbers()[static_cast<size_t>(element[a])] < mesh_.numbers()[static_cast<size_t>(element[b])];
+        });
         const FeStiffness sums = stiffness(shapes_, corners);
         for (size_t a = 0; a < 8; ++a) {
             const bool own = places[a] < system_->rows();
             SparseMatrix& matrix = own ? system_->matrix() : others_;
-            const long row = own ? places[a] : places[a] - system_->rows();
-            for (size_t b = 0; b < 8; ++b)
-                matrix.values[static_cast<size_t>(place_in(matrix, row, places[b]))] += sums[a][b];
+            // One walk through the row finds all of its 8 columns.
+            long i = matrix.starts[static_cast<size_t>(own ? places[a] : places[a] - system_->rows())];
+            for (const size_t b : rising) {
+                while (matrix.columns[static_cast<size_t>(i)] != places[b]) ++i;
+                matrix.values[static_cast<size_t>(i)] += sums[a][b];
+            }
         }
     }
 
@@ -227,8 +274,8 @@ class FeSystem {
     SparseMatrix others_;          // what is added to rows of other PEs; a row for each ghost, up to the last such
     std::vector<int32_t> places_;  // of touched nodes, in vectors
     std::vector<long> received_places_;  // in the values of the matrix
-    std::vector<double> fixed_;          // with ghosts
-    std::vector<double> right_side_;
+    Untouched<double> fixed_;            // with ghosts
+    Untouched<double> right_side_;
 };
 
 }  // namespace shmem_mt

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/common/range.hpp"
+#include "apps/common/untouched.hpp"
 #include "apps/minimd/layout.hpp"
 #include "programs/common/job.hpp"
 
@@ -14,14 +15,19 @@ namespace shmem_mt {
 
 class MdAtoms {
   public:
-    // Collective.
-    explicit MdAtoms(const MdLayout& layout)
+    // Collective. The threads write to shares of the arrays first: about those of the atoms that are theirs.
+    MdAtoms(Job& job, const MdLayout& layout)
         : layout_(layout),
-          positions_{symmetric_set(layout), symmetric_set(layout)},
+          positions_{symmetric_set(job, layout), symmetric_set(job, layout)},
           velocities_(static_cast<size_t>(3 * layout.own_capacity())),
           ids_(static_cast<size_t>(layout.nowhere())),
           cells_(ids_.size()),
-          ghosts_(layout.partners().size()) {}
+          ghosts_(layout.partners().size()) {
+        job.team().run([&](int thread) {
+            const Range own = Range{0, 3 * layout.own_capacity()}.share(thread, job.threads());
+            std::fill(velocities_.begin() + own.begin, velocities_.begin() + own.end, 0.0);
+        });
+    }
 
     // Three coordinates an atom, in the set that belongs to a step.
     double* positions(long step) { return positions_[step % 2]; }
@@ -76,16 +82,25 @@ class MdAtoms {
   private:
     static constexpr double kFarAway = 1e6;  // of the place where no atom is
 
-    static double* symmetric_set(const MdLayout& layout) {
+    static double* symmetric_set(Job& job, const MdLayout& layout) {
         const size_t length = static_cast<size_t>(3 * layout.nowhere());
-        double* const set = static_cast<double*>(symmetric_alloc(sizeof(double) * (length + 3)));
+        double* const set = static_cast<double*>(symmetric_alloc_untouched(sizeof(double) * (length + 3)));
+        job.team().run([&](int thread) {
+            const auto touch = [&](const Range& all) {
+                const Range mine = all.share(thread, job.threads());
+                std::fill(set + mine.begin, set + mine.end, 0.0);
+            };
+            touch({0, 3 * layout.own_capacity()});
+            touch({3 * layout.own_capacity(), static_cast<long>(length)});
+        });
         std::fill(set + length, set + length + 3, kFarAway);
+        shmem_barrier_all();
         return set;
     }
 
     const MdLayout& layout_;
     double* const positions_[2];
-    std::vector<double> velocities_;  // of own atoms
+    Untouched<double> velocities_;  // of own atoms
     std::vector<int32_t> ids_, cells_;
     std::vector<long> ghosts_;  // how many, by partner
     long own_ = 0;

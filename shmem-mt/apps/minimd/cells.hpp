@@ -69,7 +69,8 @@ class MdCellSort {
           counts_(new std::atomic<int32_t>[static_cast<size_t>(grid.count())]()),
           starts_(static_cast<size_t>(grid.count()) + 1),
           ranks_(static_cast<size_t>(capacity)),
-          order_(ranks_.size()) {}
+          order_(ranks_.size()),
+          totals_(static_cast<size_t>(team.size())) {}
 
     // each(f) calls f(index) for the thread's share of them. Begins and ends with all threads past a barrier.
     template <class Each, class CellOf, class IdOf>
@@ -79,15 +80,16 @@ class MdCellSort {
             ranks_[static_cast<size_t>(index)] = counts_[cell_of(index)].fetch_add(1, std::memory_order_relaxed);
         });
         team_.barrier();
-        if (thread == 0)
-            place_cells();
+        const Range cells = Range{0, static_cast<long>(starts_.size()) - 1}.share(thread, team_.size());
+        count_cells(thread, cells);
+        team_.barrier();
+        place_cells(thread, cells);
         team_.barrier();
         each([&](long index) {
             const int32_t start = starts_[cell_of(index)];
             order_[static_cast<size_t>(start + ranks_[static_cast<size_t>(index)])] = static_cast<int32_t>(index);
         });
         team_.barrier();
-        const Range cells = Range{0, static_cast<long>(starts_.size()) - 1}.share(thread, team_.size());
         for (long cell = cells.begin; cell < cells.end; ++cell)
             std::sort(order_.data() + start(static_cast<size_t>(cell)),
                       order_.data() + start(static_cast<size_t>(cell) + 1),
@@ -100,13 +102,29 @@ class MdCellSort {
     int32_t at(long place) const { return order_[static_cast<size_t>(place)]; }
 
   private:
-    void place_cells() {
+    struct alignas(64) Total {
+        int32_t count;
+    };
+
+    // How much is in the thread's cells. Relaxed, here and below: barriers order all of it.
+    void count_cells(int thread, const Range& cells) {
+        int32_t count = 0;
+        for (long cell = cells.begin; cell < cells.end; ++cell)
+            count += counts_[static_cast<size_t>(cell)].load(std::memory_order_relaxed);
+        totals_[static_cast<size_t>(thread)].count = count;
+    }
+
+    // Behind those of the threads before.
+    void place_cells(int thread, const Range& cells) {
         int32_t start = 0;
-        for (size_t cell = 0; cell + 1 < starts_.size(); ++cell) {
-            starts_[cell] = start;
-            start += counts_[cell].exchange(0, std::memory_order_relaxed);
+        for (int before = 0; before < thread; ++before) start += totals_[static_cast<size_t>(before)].count;
+        for (long cell = cells.begin; cell < cells.end; ++cell) {
+            starts_[static_cast<size_t>(cell)] = start;
+            start += counts_[static_cast<size_t>(cell)].load(std::memory_order_relaxed);
+            counts_[static_cast<size_t>(cell)].store(0, std::memory_order_relaxed);
         }
-        starts_.back() = start;
+        if (thread == team_.size() - 1)
+            starts_.back() = start;
     }
 
     ThreadTeam& team_;
@@ -114,6 +132,7 @@ class MdCellSort {
     std::vector<int32_t> starts_;                           // by cell
     std::vector<int32_t> ranks_;                            // by index: its place in its cell, at first
     std::vector<int32_t> order_;
+    std::vector<Total> totals_;  // by thread
 };
 
 }  // namespace shmem_mt

@@ -21,7 +21,7 @@ class MdDynamics {
           steps_(steps),
           layout_(model.cells(), job.n_pes(), job.me()),
           grid_(model, layout_),
-          atoms_(layout_),
+          atoms_(job, layout_),
           exchange_(job, layout_, atoms_, grid_),
           neighbours_(job.team(), layout_, atoms_, grid_),
           sums_(static_cast<size_t>(job.threads())) {

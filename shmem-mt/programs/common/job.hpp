@@ -41,14 +41,20 @@ struct Control {
     std::abort();
 }
 
-// Symmetric memory aligned to a page, zeroed. Collective. Fails (ends the program) when the heap is too
+// Symmetric memory aligned to a page, with whatever is there. Collective. Fails (ends the program) when the heap is too
 // small.
-inline void* symmetric_alloc(size_t bytes) {
+inline void* symmetric_alloc_untouched(size_t bytes) {
     void* memory = shmem_align(4096, bytes);
     if (memory == nullptr) {
         fail("shmem_align of " + std::to_string(bytes) + " bytes failed: raise SHMEM_SYMMETRIC_SIZE or ask for " +
              "smaller sizes or fewer threads");
     }
+    return memory;
+}
+
+// symmetric_alloc_untouched, zeroed. Collective.
+inline void* symmetric_alloc(size_t bytes) {
+    void* const memory = symmetric_alloc_untouched(bytes);
     std::memset(memory, 0, bytes);
     shmem_barrier_all();
     return memory;

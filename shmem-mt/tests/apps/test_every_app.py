@@ -14,8 +14,7 @@ FAULTS = (
     "last-element-missing",
     "skipped-computation",
 )
-# Arguments with which a fault has something to spoil. Two threads: the last element of minife's whole lists lies on a
-# face, where nobody needs it. gups' faults differ from form to form (test_gups.py).
+# Arguments with which a fault has something to spoil. gups' faults differ from form to form (test_gups.py).
 SPOILED = {
     "cg": (1, "--pieces", "3", "--poll-rows", "100"),
     "hpccg": (2, "--poll-rows", "100"),
