@@ -17,6 +17,12 @@ namespace shmem_mt {
     for (long i = 0; i < count; ++i) packed[ends[keys[i] >> shift]++] = keys[i];
 }
 
+// Likewise, but a table says which stream the keys of a bucket belong to, and `ends` counts streams.
+[[gnu::noinline]] inline void pack_streams(const int32_t* keys, long count, int shift, const uint16_t* streams,
+                                           uint32_t* ends, int32_t* packed) {
+    for (long i = 0; i < count; ++i) packed[ends[streams[keys[i] >> shift]]++] = keys[i];
+}
+
 // Adds how often each key occurs to `counts`.
 [[gnu::noinline]] inline void count_keys(const int32_t* keys, long count, uint32_t* counts) {
     for (long i = 0; i < count; ++i) ++counts[keys[i]];

@@ -16,8 +16,20 @@
 
 namespace shmem_mt {
 
-constexpr int kLog2Buckets = 9;  // twice as many cost a third more time in packing
-constexpr long kBuckets = 1L << kLog2Buckets;
+// Keys are packed into about so many streams: twice as many cost a third more time.
+constexpr int kLog2Streams = 9;
+
+// The densest of B buckets has 8 / (3 B) of all keys, which are sums of four random numbers, and a worker has whole
+// buckets. So many of them for each worker bring the fullest worker at most 1/24 of the mean above it.
+constexpr long kBucketsOfWorker = 64;
+constexpr int kMostLog2Buckets = 15;  // a stream's number has 16 bits
+
+// Keys lie below 2^log2_range; a bucket has two or more of them.
+inline int log2_buckets(int workers, int log2_range) {
+    int log2 = kLog2Streams;
+    while (log2 < std::min(kMostLog2Buckets, log2_range - 1) && (1L << log2) < kBucketsOfWorker * workers) ++log2;
+    return log2;
+}
 
 class IsLayout {
   public:
@@ -49,11 +61,16 @@ class IsLayout {
     int pes_, threads_, pieces_;
 };
 
-// Which buckets are whose: as nearly equally many keys for each worker as whole buckets allow.
+// Which buckets are whose: as nearly equally many keys for each worker as whole buckets allow. Where there are more
+// buckets than streams, neighbouring buckets of a worker share one.
 class IsDeal {
   public:
-    explicit IsDeal(int workers)
-        : starts_(static_cast<size_t>(workers) + 1), below_(static_cast<size_t>(workers) + 1) {}
+    IsDeal(int workers, int log2_buckets)
+        : buckets_(1L << log2_buckets),
+          per_stream_(buckets_ >> kLog2Streams),
+          starts_(static_cast<size_t>(workers) + 1),
+          below_(static_cast<size_t>(workers) + 1),
+          streams_(static_cast<size_t>(buckets_)) {}
 
     // `sizes` of all buckets, `keys` together.
     void deal(const long* sizes, long keys) {
@@ -65,12 +82,27 @@ class IsDeal {
                 below_[static_cast<size_t>(next)] = below;
             }
         };
-        for (long bucket = 0; bucket < kBuckets; ++bucket) {
+        for (long bucket = 0; bucket < buckets_; ++bucket) {
             const long owner = std::min(workers - 1, (below + sizes[bucket] / 2) * workers / keys);  // of its middle
             begin_until(owner, bucket);
             below += sizes[bucket];
         }
-        begin_until(workers, kBuckets);
+        begin_until(workers, buckets_);
+        deal_streams(workers);
+    }
+
+    long all_buckets() const { return buckets_; }
+    bool has_streams() const { return per_stream_ > 1; }  // otherwise a bucket is one
+
+    // By bucket; they rise.
+    const uint16_t* streams() const { return streams_.data(); }
+
+    // The largest share that a worker has of all keys, over the mean of them: 1 is even.
+    double imbalance() const {
+        const size_t workers = starts_.size() - 1;
+        long most = 0;
+        for (size_t i = 0; i < workers; ++i) most = std::max(most, below_[i + 1] - below_[i]);
+        return static_cast<double>(most) * static_cast<double>(workers) / static_cast<double>(below_[workers]);
     }
 
     Range buckets(int worker) const {
@@ -80,7 +112,20 @@ class IsDeal {
     long below(int worker) const { return below_[static_cast<size_t>(worker)]; }
 
   private:
+    void deal_streams(long workers) {
+        uint16_t stream = 0;
+        for (long worker = 0; worker < workers; ++worker) {
+            const Range own = buckets(static_cast<int>(worker));
+            for (long bucket = own.begin; bucket < own.end; ++bucket) {
+                stream = static_cast<uint16_t>(stream + (bucket > 0 && (bucket - own.begin) % per_stream_ == 0));
+                streams_[static_cast<size_t>(bucket)] = stream;
+            }
+        }
+    }
+
+    const long buckets_, per_stream_;
     std::vector<long> starts_, below_;
+    std::vector<uint16_t> streams_;
 };
 
 }  // namespace shmem_mt

@@ -14,6 +14,7 @@
 
 #include "apps/common/signals.hpp"
 #include "apps/common/sums.hpp"
+#include "apps/common/untouched.hpp"
 #include "apps/is/kernels.hpp"
 #include "apps/is/layout.hpp"
 #include "programs/common/job.hpp"
@@ -29,26 +30,33 @@ class IsSort {
         size_t bytes;
     };
 
+    // Bytes of a PE, about: room for all keys (layout.hpp), its own and what it packs, and ranks.
+    static double memory_need(const IsClass& problem, int pes) {
+        const double keys = static_cast<double>(problem.keys());
+        return 4 * (keys + 2 * keys / pes + static_cast<double>(problem.range()));
+    }
+
     // For up to that many pieces; prepare() says how many. Collective.
     IsSort(Job& job, const IsClass& problem, int most_pieces)
         : job_(job),
           problem_(problem),
-          shift_(problem.log2_range - kLog2Buckets),
+          log2_buckets_(log2_buckets(job.n_pes() * job.threads(), problem.log2_range)),
+          shift_(problem.log2_range - log2_buckets_),
           layout_(layout_of(most_pieces)),
-          deal_(layout_.workers()),
-          sums_(static_cast<size_t>(kBuckets)),
+          deal_(layout_.workers(), log2_buckets_),
+          sums_(static_cast<size_t>(buckets())),
           keys_(static_cast<size_t>(own_keys().length())),
           ranks_(static_cast<size_t>(problem.range())),
           threads_(static_cast<size_t>(job.threads())) {
-        received_ = static_cast<int32_t*>(symmetric_alloc(4 * static_cast<size_t>(layout_.words())));
+        received_ = static_cast<int32_t*>(shared_symmetric_alloc(job, 4 * static_cast<size_t>(layout_.words())));
         signals_ = static_cast<Signal*>(symmetric_alloc(sizeof(Signal) * static_cast<size_t>(layout_.workers())));
         job.team().run([&](int thread) {
             Thread& mine = threads_[static_cast<size_t>(thread)];
             const Range numbers = layout_.of_thread(job.me(), thread);
             draw_keys(problem, numbers, keys_.data() + numbers.begin - own_keys().begin);
             mine.packed.resize(static_cast<size_t>(layout_.packed_words(job.me(), thread)));
-            mine.sizes.resize(static_cast<size_t>(kBuckets * most_pieces));
-            mine.ends.resize(static_cast<size_t>(kBuckets));
+            mine.sizes.resize(static_cast<size_t>(buckets() * most_pieces));
+            mine.ends.resize(static_cast<size_t>(buckets()));
             mine.starts.resize(static_cast<size_t>(most_pieces * job.n_pes()) + 1);
         });
         for (int i = 0; i < kIsTested; ++i) {
@@ -83,26 +91,33 @@ class IsSort {
         std::fill(sizes.begin(), sizes.end(), 0);
         for (int piece = 0; piece < pieces_; ++piece) {
             const Range numbers = layout_.of_piece(job_.me(), thread, piece);
-            count_buckets(key(numbers.begin), numbers.length(), shift_, &sizes[static_cast<size_t>(piece * kBuckets)]);
+            count_buckets(key(numbers.begin), numbers.length(), shift_, &sizes[static_cast<size_t>(piece * buckets())]);
         }
     }
 
-    void deal() {
+    // What all threads have counted, of the thread's share of the buckets.
+    void add_sizes(int thread) {
         long* const sums = sums_.source();
-        std::fill(sums, sums + kBuckets, 0L);
+        const Range mine = Range{0, buckets()}.share(thread, job_.threads());
+        std::fill(sums + mine.begin, sums + mine.end, 0L);
         for (const Thread& each : threads_) {
             for (int piece = 0; piece < pieces_; ++piece) {
-                const uint32_t* const sizes = &each.sizes[static_cast<size_t>(piece * kBuckets)];
-                for (long bucket = 0; bucket < kBuckets; ++bucket) sums[bucket] += sizes[bucket];
+                const uint32_t* const sizes = &each.sizes[static_cast<size_t>(piece * buckets())];
+                for (long bucket = mine.begin; bucket < mine.end; ++bucket) sums[bucket] += sizes[bucket];
             }
         }
-        deal_.deal(sums_.sum(), problem_.keys());
     }
+
+    void deal() { deal_.deal(sums_.sum(), problem_.keys()); }
+
+    long buckets() const { return 1L << log2_buckets_; }
+    double imbalance() const { return deal_.imbalance(); }
 
     // The blocks of that piece for all PEs; the own one is read where it is packed.
     void pack(int thread, int piece) {
         Thread& mine = threads_[static_cast<size_t>(thread)];
-        const uint32_t* const sizes = &mine.sizes[static_cast<size_t>(piece * kBuckets)];
+        const uint32_t* const sizes = &mine.sizes[static_cast<size_t>(piece * buckets())];
+        const uint16_t* const streams = deal_.streams();
         uint32_t* const starts = &mine.starts[static_cast<size_t>(piece * job_.n_pes())];
         const Range numbers = layout_.of_piece(job_.me(), thread, piece);
         uint32_t end = piece == 0 ? 0 : starts[0];
@@ -111,17 +126,21 @@ class IsSort {
             int32_t* const counts = &mine.packed[end];
             end += static_cast<uint32_t>(job_.threads());
             for (int to = 0; to < job_.threads(); ++to) {
-                const Range buckets = deal_.buckets(layout_.worker(pe, to));
+                const Range range = deal_.buckets(layout_.worker(pe, to));
                 const uint32_t begin = end;
-                for (long bucket = buckets.begin; bucket < buckets.end; ++bucket) {
-                    mine.ends[static_cast<size_t>(bucket)] = end;
+                for (long bucket = range.begin; bucket < range.end; ++bucket) {
+                    if (bucket == range.begin || streams[bucket] != streams[bucket - 1])
+                        mine.ends[streams[bucket]] = end;
                     end += sizes[bucket];
                 }
                 counts[to] = static_cast<int32_t>(end - begin);
             }
         }
         starts[job_.n_pes()] = end;
-        pack_keys(key(numbers.begin), numbers.length(), shift_, mine.ends.data(), mine.packed.data());
+        if (deal_.has_streams())
+            pack_streams(key(numbers.begin), numbers.length(), shift_, streams, mine.ends.data(), mine.packed.data());
+        else
+            pack_keys(key(numbers.begin), numbers.length(), shift_, mine.ends.data(), mine.packed.data());
         if (job_.options().fault == Fault::kLastElementMissing)
             forget_last_keys(thread, piece);
     }
@@ -165,7 +184,7 @@ class IsSort {
     // Of a tested key, where this PE has ranked it; -1 elsewhere.
     long found(int iteration, int tested) const { return found_[iteration - 1][tested]; }
 
-    const std::vector<int32_t>& keys() const { return keys_; }
+    const Untouched<int32_t>& keys() const { return keys_; }
 
     // Calls f(key) for all keys that this PE has ranked.
     template <class F>
@@ -190,7 +209,7 @@ class IsSort {
         std::vector<int32_t> packed;   // its blocks, in the order of pieces and PEs
         std::vector<uint32_t> starts;  // where they begin; one more: the end
         std::vector<uint32_t> sizes;   // of buckets, by piece
-        std::vector<uint32_t> ends;    // how far packing has come, by bucket
+        std::vector<uint32_t> ends;    // how far packing has come, by stream
     };
 
     struct Part {
@@ -224,8 +243,8 @@ class IsSort {
     }
 
     Range ranked_by(int thread) const {
-        const Range buckets = deal_.buckets(worker(thread));
-        return {buckets.begin << shift_, buckets.end << shift_};
+        const Range range = deal_.buckets(worker(thread));
+        return {range.begin << shift_, range.end << shift_};
     }
 
     Part part_of(int thread, int pe, int from, int piece) const {
@@ -238,13 +257,14 @@ class IsSort {
 
     Job& job_;
     const IsClass& problem_;
+    const int log2_buckets_;
     const int shift_;  // from a key to its bucket
     int pieces_ = 1;
     IsLayout layout_;
     IsDeal deal_;
     Sums<long> sums_;
-    std::vector<int32_t> keys_;    // in the order of their numbers
-    std::vector<uint32_t> ranks_;  // by key
+    Untouched<int32_t> keys_;    // in the order of their numbers
+    Untouched<uint32_t> ranks_;  // by key; only those of own keys are ever touched
     std::vector<Thread> threads_;
     int32_t* received_ = nullptr;
     Signal* signals_ = nullptr;

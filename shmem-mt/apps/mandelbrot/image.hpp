@@ -25,7 +25,7 @@ class MandelbrotImage {
         : plane(edge),
           me_(job.me()),
           n_pes_(job.n_pes()),
-          piece_rows_(rows_of_a_piece(edge)),
+          piece_rows_(rows_of_a_piece(edge, job.n_pes() * job.threads())),
           pieces_((edge + piece_rows_ - 1) / piece_rows_),
           piece_bytes_((static_cast<long>(sizeof(Stamp)) + 2 * edge * piece_rows_ + 63) / 64 * 64),
           memory_(
@@ -73,13 +73,14 @@ class MandelbrotImage {
         taken_->count = 0;
     }
 
+    // Some 800 pieces: many for the threads to share, and one still long beside what a message costs. More where that
+    // would be fewer than 32 for each worker, a thread of a PE, but no piece has less than a row.
+    static long rows_of_a_piece(long edge, int workers) { return std::max(1L, edge / std::max(800L, 32L * workers)); }
+
   private:
     struct alignas(64) Counter {
         long count;
     };
-
-    // Some 800 pieces: many for the threads to share, and one still long beside what a message costs.
-    static long rows_of_a_piece(long edge) { return std::max(1L, edge / 800); }
 
     const int me_, n_pes_;
     const long piece_rows_, pieces_, piece_bytes_;
