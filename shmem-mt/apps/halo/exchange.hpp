@@ -25,9 +25,10 @@ namespace shmem_mt {
 constexpr int kFaces = 6;
 
 // kSignal: a put with signal a face, and the thread waits for its own faces' signals. kBarrier: puts, quiet by each
-// thread, one barrier of all PEs. kNeighbors: all faces in one shmemx_neighbor_alltoallv_nbe, which one thread posts and
+// thread, one barrier of all PEs. kRequest: kSignal, a thread's faces under one request, which it waits for before it
+// packs the next ones. kNeighbors: all faces in one shmemx_neighbor_alltoallv_nbe, which one thread posts and
 // waits for; kPlan: the same, recorded once and started each time.
-enum class HaloSync { kSignal, kBarrier, kNeighbors, kPlan };
+enum class HaloSync { kSignal, kBarrier, kRequest, kNeighbors, kPlan };
 
 inline bool is_collective(HaloSync sync) {
     return sync == HaloSync::kNeighbors || sync == HaloSync::kPlan;
@@ -197,7 +198,11 @@ class Halo {
             job_,
             [&](int thread) {
                 job_.with_link(route_, thread, [&](const auto& link) {
-                    for (long i = first; i < first + count; ++i) exchange(link, thread, i, i > first);
+                    if (sync_ == HaloSync::kRequest)
+                        return with_requests(link, Requests::kMerged, nullptr, [&](const auto& requested) {
+                            exchanges(requested, thread, first, count);
+                        });
+                    exchanges(link, thread, first, count);
                 });
             },
             [&] {
@@ -253,7 +258,16 @@ class Halo {
     }
 
     template <class Link>
+    void exchanges(const Link& link, int thread, long first, long count) {
+        for (long i = first; i < first + count; ++i) exchange(link, thread, i, i > first);
+        if (sync_ == HaloSync::kRequest)
+            link.quiet();
+    }
+
+    template <class Link>
     void exchange(const Link& link, int thread, long number, bool again) {
+        if (sync_ == HaloSync::kRequest)
+            link.quiet();  // the outboxes are free
         for (int face = thread; face < kFaces; face += job_.threads()) send(link, face, number);
         if (neighbors_) {
             job_.team().barrier();
@@ -296,6 +310,9 @@ class Halo {
         if (sync_ == HaloSync::kSignal)
             return link.put_signal(inbox, outbox, gets ? 0 : bytes, memory_.signal(face ^ 1, number),
                                    static_cast<uint64_t>(number), pe);
+        if (sync_ == HaloSync::kRequest)
+            return link.put_signal_nbi(inbox, outbox, gets ? 0 : bytes, memory_.signal(face ^ 1, number),
+                                       static_cast<uint64_t>(number), pe);
 #endif
         if (!gets)
             link.put(inbox, outbox, bytes, pe);
@@ -303,7 +320,7 @@ class Halo {
 
     void await(int face, long number) {
 #if SHMEM_MT_HAVE_PUT_SIGNAL
-        if (sync_ == HaloSync::kSignal)
+        if (sync_ == HaloSync::kSignal || sync_ == HaloSync::kRequest)
             shmem_signal_wait_until(memory_.signal(face, number), SHMEM_CMP_GE, static_cast<uint64_t>(number));
 #endif
         (void)face;

@@ -86,6 +86,7 @@ void run_exchange(Job& job) {
         const char* name;
     } kSyncs[] = {{HaloSync::kSignal, "put_signal"},
                   {HaloSync::kBarrier, "quiet_barrier"},
+                  {HaloSync::kRequest, "request_merged"},
                   {HaloSync::kNeighbors, "neighbor_alltoallv"},
                   {HaloSync::kPlan, "plan"}};
     const auto routes = wanted_routes(job, kName);
@@ -95,6 +96,10 @@ void run_exchange(Job& job) {
             continue;
         if (sync.sync == HaloSync::kSignal && !SHMEM_MT_HAVE_PUT_SIGNAL) {
             job.skip(kName, sync.name, "the library has no shmem_putmem_signal (OpenSHMEM 1.5)");
+            continue;
+        }
+        if (sync.sync == HaloSync::kRequest && !(SHMEM_MT_HAVE_SHMEMX && SHMEM_MT_HAVE_PUT_SIGNAL)) {
+            job.skip(kName, sync.name, kNoRequests);
             continue;
         }
         if (is_collective(sync.sync) && !SHMEM_MT_HAVE_PLANS) {

@@ -35,7 +35,7 @@ constexpr double kTolerance = 1e-12, kOfFirst = 0.01;
 class Hpccg final : public MiniApp {
   public:
     // Collective.
-    Hpccg(Job& job, const HpccgProblem& problem, const Form& form, KrylovSolver& solver,
+    Hpccg(Job& job, const HpccgProblem& problem, const KrylovForm& form, KrylovSolver& solver,
           const Untouched<double>& right_side, const double* serial_norms)
         : MiniApp(job, form.name, {{"exchange", true}, {"sum", true}, {"product", false}, {"vectors", false}}),
           problem_(problem),
@@ -49,7 +49,10 @@ class Hpccg final : public MiniApp {
         solver_.take_seconds();
     }
 
-    void describe(Json& params) const override { params.integer("edge", problem_.edge); }
+    void describe(Json& params) const override {
+        params.integer("edge", problem_.edge);
+        describe_sync(form_.sync, params);
+    }
 
     void explain(Json& verdict) const override {
         verdict.integer("rows", problem_.rows()).number("residual", solver_.norms().back());
@@ -74,6 +77,7 @@ class Hpccg final : public MiniApp {
 
     void prepare() override {
         make_progress_as(form_);
+        solver_.set_sync(form_.sync);
         solver_.set_poll_rows(poll_rows_);
     }
 
@@ -113,7 +117,7 @@ class Hpccg final : public MiniApp {
     static constexpr int kTuningIterations = 5;
 
     const HpccgProblem& problem_;
-    const Form form_;
+    const KrylovForm form_;
     KrylovSolver& solver_;
     const Untouched<double>& right_side_;
     const double* const serial_norms_;
@@ -148,10 +152,11 @@ void run_all(Job& job, const HpccgProblem& problem) {
     const Untouched<double> right_side = HpccgProblem::right_side(job.team(), matrix);
     const KrylovSystem system(job.team(), std::move(matrix), firsts, job.me());
     const double* const norms = serial_norms(job, problem);
-    KrylovHalo halo(job, system);
+    const std::vector<Sync> syncs = krylov_syncs(job, kName);
+    KrylovHalo halo(job, system, syncs);
     KrylovSolvers solvers(job, system, halo);
     std::vector<std::unique_ptr<MiniApp>> forms;
-    for (const Form& form : possible_forms(job, kName, Ghosts::kExchanged))
+    for (const KrylovForm& form : krylov_forms(job, kName, syncs))
         forms.push_back(std::make_unique<Hpccg>(job, problem, form, solvers.of(form.style), right_side, norms));
     run_forms(job, kName, forms);
 }

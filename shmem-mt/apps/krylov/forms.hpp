@@ -3,8 +3,10 @@
 
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "apps/common/forms.hpp"
+#include "apps/common/syncs.hpp"
 #include "apps/krylov/asynchronous.hpp"
 #include "apps/krylov/blocking.hpp"
 #include "apps/krylov/pipelined.hpp"
@@ -16,6 +18,28 @@ namespace shmem_mt {
 // minife.
 inline double most_drift(const Form& form) {
     return form.style == Style::kPipelined ? 1e-12 : 1e-15;
+}
+
+// A form, and what ends its exchanges.
+struct KrylovForm : Form {
+    Sync sync;
+};
+
+inline std::vector<Sync> krylov_syncs(const Job& job, const char* benchmark) {
+    return wanted_syncs(job, benchmark, {Sync::kSignal, Sync::kBarrier, Sync::kRequest, Sync::kNeighbors, Sync::kPlan});
+}
+
+// Forms with blocking sums exchange by each of `syncs`, so that these alone differ; the others by put with signal.
+// Collective.
+inline std::vector<KrylovForm> krylov_forms(Job& job, const char* benchmark, const std::vector<Sync>& syncs) {
+    std::vector<KrylovForm> forms;
+    for (const Form& form : possible_forms(job, benchmark, Ghosts::kExchanged)) {
+        for (const Sync sync : syncs) {
+            if (sync == Sync::kSignal || !is_nonblocking(form))
+                forms.push_back({form, sync});
+        }
+    }
+    return forms;
 }
 
 // One solver of each style, made when it is first asked for. Forms that differ in the policy of progress share it.

@@ -95,6 +95,9 @@ class KrylovSolver {
         return even > 0 ? static_cast<double>(interior + boundary) / even : 1;
     }
 
+    // Of the exchanges from here on. Thread 0 of all PEs, no other thread at work.
+    void set_sync(Sync sync) { halo_.set_sync(sync); }
+
     // That this PE sends in an exchange.
     long messages() const { return halo_.messages(); }
 

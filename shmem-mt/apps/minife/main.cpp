@@ -37,7 +37,7 @@ constexpr double kTolerance = 1e-8;  // how far a node may be from the solution 
 class MiniFe final : public MiniApp {
   public:
     // Collective.
-    MiniFe(Job& job, const FeCube& cube, FeMesh& mesh, FeSystem& system, const Form& form, KrylovSolver& solver)
+    MiniFe(Job& job, const FeCube& cube, FeMesh& mesh, FeSystem& system, const KrylovForm& form, KrylovSolver& solver)
         : MiniApp(job, form.name,
                   {{"generate", false},
                    {"assemble", false},
@@ -61,7 +61,10 @@ class MiniFe final : public MiniApp {
         solver_.take_seconds();
     }
 
-    void describe(Json& params) const override { params.integer("edge", edge_); }
+    void describe(Json& params) const override {
+        params.integer("edge", edge_);
+        describe_sync(form_.sync, params);
+    }
 
     void explain(Json& verdict) const override {
         const double square = 1 / static_cast<double>(edge_ * edge_);
@@ -88,6 +91,7 @@ class MiniFe final : public MiniApp {
 
     void prepare() override {
         make_progress_as(form_);
+        solver_.set_sync(form_.sync);
         solver_.set_poll_rows(poll_rows_);
     }
 
@@ -145,7 +149,7 @@ class MiniFe final : public MiniApp {
     const FeHeat heat_;
     FeMesh& mesh_;
     FeSystem& system_;
-    const Form form_;
+    const KrylovForm form_;
     KrylovSolver& solver_;
     long poll_rows_ = 0;
     double error_ = 0, deviation_ = 0, drift_ = 0;  // the largest of the last run
@@ -158,13 +162,14 @@ void run_all(Job& job, long edge) {
     const long nodes = volume(cube.nodes(job.me()));
     check_memory(job, kBytesOfNode * static_cast<double>(nodes), "--size");
     FeMesh mesh(job.team(), cube, job.me());
-    FeSystem system(job, cube, mesh);
+    const std::vector<Sync> syncs = krylov_syncs(job, kName);
+    FeSystem system(job, cube, mesh, syncs);
     const FeHeat heat(edge);
     job.team().run([&](int thread) { system.build(thread, [&](const FePoint& at) { return heat.given(at); }); });
     job.barrier();
     KrylovSolvers solvers(job, system.equations(), system.halo());
     std::vector<std::unique_ptr<MiniApp>> forms;
-    for (const Form& form : possible_forms(job, kName, Ghosts::kExchanged))
+    for (const KrylovForm& form : krylov_forms(job, kName, syncs))
         forms.push_back(std::make_unique<MiniFe>(job, cube, mesh, system, form, solvers.of(form.style)));
     run_forms(job, kName, forms);
 }

@@ -27,15 +27,15 @@ namespace shmem_mt {
 
 class FeSystem {
   public:
-    // Collective.
-    FeSystem(Job& job, const FeCube& cube, FeMesh& mesh) : job_(job), mesh_(mesh) {
+    // `syncs` are those that the exchange may have. Collective.
+    FeSystem(Job& job, const FeCube& cube, FeMesh& mesh, const std::vector<Sync>& syncs) : job_(job), mesh_(mesh) {
         const std::vector<long>& firsts = cube.firsts();
         own_ = {firsts[static_cast<size_t>(job.me())], firsts[static_cast<size_t>(job.me()) + 1]};
         const std::vector<Columns> rows = touched_rows();
         contributions_ = std::make_unique<FeContributions>(job, entries_of_others(rows), firsts);
         system_ = std::make_unique<KrylovSystem>(job.team(), own_matrix(rows), firsts, job.me());
         find_places(rows);
-        halo_ = std::make_unique<KrylovHalo>(job, *system_);
+        halo_ = std::make_unique<KrylovHalo>(job, *system_, syncs);
         fixed_.resize(static_cast<size_t>(system_->rows() + system_->ghosts()));
         right_side_.resize(static_cast<size_t>(system_->rows()));
     }

@@ -40,8 +40,9 @@ class MdDynamics {
                210.0 * static_cast<double>(layout.remote_capacity());
     }
 
-    // Puts all atoms where they are at first.
-    void prepare() {
+    // Puts all atoms where they are at first; `sync` ends the exchanges of positions.
+    void prepare(Sync sync) {
+        exchange_.set_sync(sync);
         atoms_.set_own(static_cast<long>(first_.size()));
         for (size_t i = 0; i < first_.size(); ++i) atoms_.set(0, static_cast<long>(i), first_[i]);
         thermo_.clear();
@@ -84,7 +85,14 @@ class MdDynamics {
     void send_positions(const Link& link, int thread, int step) {
         exchange_.send_positions(link, thread, step, number(step));
     }
-    void await_positions(int thread, int step) { exchange_.await_positions(thread, number(step)); }
+    template <class Link>
+    void await_positions(const Link& link, int thread, int step) {
+        exchange_.await_positions(link, thread, number(step));
+    }
+    template <class Link>
+    void finish(const Link& link, int thread) {
+        exchange_.finish(link, thread);
+    }
 
     // The thread's share of the forces of a step, and of the motion into the next. Of all atoms; of those that other
     // PEs see; of the others, which can do without what is new of other PEs.

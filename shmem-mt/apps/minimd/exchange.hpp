@@ -7,7 +7,8 @@
 // than threads; they arrive where the forces read them. A PE puts positions of step k + 2 into the set of step k after
 // it has received those of step k + 1, which a partner sends when it is done with the forces of step k. So two steps
 // may be under way: their positions have two sets, and their signals two words. A migration, or a description of
-// ghosts, comes after the partner's positions that followed the one before: one word is enough.
+// ghosts, comes after the partner's positions that followed the one before: one word is enough. Positions can end in
+// other ways, too (apps/common/syncs.hpp); a barrier of all PEs is more than the two steps need.
 #pragma once
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "apps/common/signals.hpp"
+#include "apps/common/syncs.hpp"
 #include "apps/minimd/atoms.hpp"
 #include "apps/minimd/cells.hpp"
 
@@ -117,21 +119,25 @@ class MdExchange {
         job_.team().barrier();
     }
 
+    // Of positions from here on: put_signal, quiet_barrier or request_merged. Thread 0 of all PEs, behind finish() of
+    // all threads.
+    void set_sync(Sync sync) { sync_ = sync; }
+
     // Puts the positions of that step where partners see them; this PE's own images, too. All threads, behind a
     // barrier.
     template <class Link>
     void send_positions(const Link& link, int thread, long step, uint64_t number) {
         const double* const positions = atoms_.positions(step);
-        link.quiet();  // the thread's pieces of the step before have left packed_
+        finish(link, thread);  // the thread's pieces of the step before have left packed_
         for_own_pieces(thread, number, [&](size_t k, int piece, Signal* signal) {
             const Range all = to_send(k).share(piece, pieces_);
             const Range told{all.begin, all.begin + this->told(all.length())};
             double* const outbox = packed_.data() + 3 * all.begin;
             if (job_.options().fault != Fault::kStaleResult || step % kListSteps == 1)
                 pack(positions, told, outbox);
-            put_and_signal_nbi(link, atoms_.positions(step) + 3 * (layout_.own_capacity() + all.begin), outbox,
-                               3 * sizeof(double) * static_cast<size_t>(told.length()), signal, number,
-                               layout_.partners()[k].to);
+            put_positions(link, thread, atoms_.positions(step) + 3 * (layout_.own_capacity() + all.begin), outbox,
+                          3 * sizeof(double) * static_cast<size_t>(told.length()), signal, number,
+                          layout_.partners()[k].to);
         });
         if (remote() == sends_.size())
             return;
@@ -142,8 +148,23 @@ class MdExchange {
     }
 
     // Until the thread's share of what partners send has come; all of it has when all threads are past a barrier.
-    void await_positions(int thread, uint64_t number) {
-        for_own_pieces(thread, number, [&](size_t, int, Signal* signal) { await_signal(signal, number); });
+    template <class Link>
+    void await_positions(const Link& link, int thread, uint64_t number) {
+        if (sync_ != Sync::kBarrier)
+            return for_own_pieces(thread, number, [&](size_t, int, Signal* signal) { await_signal(signal, number); });
+        link.quiet();
+        job_.meet(thread);
+    }
+
+    // What the thread has packed has left.
+    template <class Link>
+    void finish(const Link& link, int thread) {
+#if SHMEM_MT_HAVE_SHMEMX
+        if (sync_ == Sync::kRequest)
+            return shmemx_request_wait(&scratch_[static_cast<size_t>(thread)].request);
+#endif
+        (void)thread;
+        link.quiet();
     }
 
     // Own atoms; first those that are ghosts elsewhere. Only they have ghosts among their neighbours.
@@ -166,6 +187,9 @@ class MdExchange {
         std::vector<std::vector<Atom>> leaving;
         std::vector<std::vector<Sent>> chosen;
         std::vector<int32_t> seen, unseen;
+#if SHMEM_MT_HAVE_SHMEMX
+        shmemx_request_t request = SHMEMX_REQUEST_NULL;  // of positions
+#endif
     };
 
     size_t remote() const { return static_cast<size_t>(layout_.remote()); }
@@ -306,6 +330,20 @@ class MdExchange {
                            signals + k, number << kCountBits | static_cast<uint64_t>(count), layout_.partners()[k].to);
     }
 
+    template <class Link>
+    void put_positions(const Link& link, int thread, double* dest, const double* source, size_t bytes, Signal* signal,
+                       uint64_t number, int pe) {
+        if (sync_ == Sync::kBarrier)
+            return link.put_nbi(dest, source, bytes, pe);
+#if SHMEM_MT_HAVE_SHMEMX
+        if (sync_ == Sync::kRequest)
+            return put_signal_nbe(link, dest, source, bytes, &signal->word, number, pe,
+                                  &scratch_[static_cast<size_t>(thread)].request);
+#endif
+        (void)thread;
+        put_and_signal_nbi(link, dest, source, bytes, signal, number, pe);
+    }
+
     // What came with the signal of that number.
     static long await_count(Signal& signal, uint64_t number) {
         const uint64_t word = await_signal(&signal, number << kCountBits);
@@ -340,6 +378,7 @@ class MdExchange {
     std::vector<int32_t> schedule_;
     std::vector<Scratch> scratch_;  // one a thread
     long arrivals_ = 0, seen_ = 0;
+    Sync sync_ = Sync::kSignal;
 };
 
 }  // namespace shmem_mt

@@ -55,19 +55,21 @@ struct Problem {
 class MiniMd final : public MiniApp {
   public:
     // `reference` is empty where nothing is checked.
-    MiniMd(Job& job, const char* form, Route route, bool overlaps, const Problem& problem,
+    MiniMd(Job& job, const char* form, Route route, bool overlaps, Sync sync, const Problem& problem,
            std::shared_ptr<MdDynamics> dynamics, const MdHistory& reference)
         : MiniApp(
               job, form,
               {{"force", false}, {"neighbour", false}, {"exchange", true}, {"reduce", true}, {"start", false, true}}),
           route_(route),
           overlaps_(overlaps),
+          sync_(sync),
           problem_(problem),
           dynamics_(std::move(dynamics)),
           reference_(reference) {}
 
     void describe(Json& params) const override {
         params.integer("edge", problem_.cells).integer("steps", problem_.steps);
+        describe_sync(sync_, params);
     }
 
     void explain(Json& verdict) const override {
@@ -93,7 +95,7 @@ class MiniMd final : public MiniApp {
                 {"pair updates", "pairs/s", "forces, and the motion of one pass with them", pulls, {kForce}}};
     }
 
-    void prepare() override { dynamics_->prepare(); }
+    void prepare() override { dynamics_->prepare(sync_); }
 
     void run(int thread) override {
         job_.with_link(route_, thread, [&](const auto& link) { simulate(link, thread); });
@@ -148,7 +150,9 @@ class MiniMd final : public MiniApp {
             if (step % kThermoSteps == 0 && thread == 0)
                 spend(thread, kReduce, [&] { md.reduce(); });
             if (step == problem_.steps) {
-                link.quiet();  // the next run may use other contexts, whose quiet is not for these buffers
+                // The next run may use other contexts, whose quiet is not for these buffers, nor for those of migrations.
+                md.finish(link, thread);
+                link.quiet();
                 return;
             }
             if (lists) {
@@ -158,7 +162,7 @@ class MiniMd final : public MiniApp {
             spend(thread, kExchange, [&] {
                 if (!early)
                     md.send_positions(link, thread, step + 1);
-                md.await_positions(thread, step + 1);
+                md.await_positions(link, thread, step + 1);
             });
             job_.team().barrier();
         }
@@ -176,6 +180,7 @@ class MiniMd final : public MiniApp {
 
     const Route route_;
     const bool overlaps_;
+    const Sync sync_;
     const Problem problem_;
     const std::shared_ptr<MdDynamics> dynamics_;
     const MdHistory& reference_;
@@ -217,6 +222,7 @@ void run_all(Job& job, const Problem& problem) {
     MdHistory reference;
     if (job.options().validate)
         reference = find_reference(job, model, problem.steps);
+    const std::vector<Sync> syncs = wanted_syncs(job, kName, {Sync::kSignal, Sync::kBarrier, Sync::kRequest});
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const std::string& form : job.options().ops) {
         const std::string reason = form == "private" ? job.why_no_context(Route::kPrivateContext) : "";
@@ -224,9 +230,10 @@ void run_all(Job& job, const Problem& problem) {
             job.skip(kName, form, reason);
             continue;
         }
-        forms.push_back(std::make_unique<MiniMd>(job, form.c_str(),
-                                                 form == "default" ? Route::kDefaultContext : job.own_route(),
-                                                 form == "auto", problem, dynamics, reference));
+        const Route route = form == "default" ? Route::kDefaultContext : job.own_route();
+        for (const Sync sync : syncs)
+            forms.push_back(
+                std::make_unique<MiniMd>(job, form.c_str(), route, form == "auto", sync, problem, dynamics, reference));
     }
     run_forms(job, kName, forms);
 }

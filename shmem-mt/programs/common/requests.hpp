@@ -89,6 +89,9 @@ struct RequestLink : Base {
     void exclusive_or(uint64_t* dest, uint64_t value, int pe) const {
         exclusive_or_nbe(*this, dest, value, pe, request);
     }
+    void put_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal, uint64_t value, int pe) const {
+        put_signal_nbe(*this, dest, source, bytes, signal, value, pe, request);
+    }
     void fence() const { shmemx_request_fence(request); }
     void quiet() const {
         if (waits)

@@ -291,6 +291,10 @@ SYNCS = {
 # Which thread level a program asks for (params.level of the benchmark patterns).
 LEVELS = ("single", "funneled", "serialized", "multiple")
 
+# Mini-apps that have several of them; without --sync each is measured with the first.
+_EXCHANGES = ("put_signal", "quiet_barrier", "request_merged", "neighbor_alltoallv", "plan")
+APP_SYNCS = {"hpccg": _EXCHANGES, "minife": _EXCHANGES, "minimd": _EXCHANGES[:3]}
+
 # What the target of a put does with its payload (params.touch), and who had the line of a get or an atomic operation
 # (params.owner).
 TOUCHES = ("read", "write-only")

@@ -234,7 +234,7 @@ EXPLANATIONS = {
         "time has packing and unpacking. The forms of Jacobi's method are whole runs, checked: each thread has a box "
         "and a context of its own.",
         {
-            "exchange": "all six faces once, by put with signal, or by put, quiet and a barrier",
+            "exchange": "all six faces once; params.sync says what ends it",
             "jacobi7": "Jacobi's method with 7 points",
             "jacobi7-overlapped": "jacobi7; inner cells are computed while faces travel",
             "jacobi27": "Jacobi's method with 27 points",
@@ -355,8 +355,8 @@ EXPLANATIONS = {
     ),
     "hpccg": Explanation(
         "Conjugate gradients on a 27-point grid, after HPCCG. PEs have neighbouring planes: before each product the "
-        "planes above and below travel, packed and put with signal by all threads. Two sums an iteration. The residual "
-        "of each of 50 iterations is compared with that of a serial run.",
+        "planes above and below travel, packed and put with signal by all threads, or as --sync says. Two sums an "
+        "iteration. The residual of each of 50 iterations is compared with that of a serial run.",
         _FORMS,
         ("PE above", "PE 0", "PE below"),
         (
@@ -382,7 +382,7 @@ EXPLANATIONS = {
         _SUM,
         (
             (0, "threads count keys into buckets"),
-            "sum over all PEs: 512 sizes",
+            "sum over all PEs: sizes of buckets",
             (0, "threads pack keys by bucket"),
             (0, 1, "keys for PE 1, signal"),
             (0, 2, "keys for PE 2, signal"),
@@ -416,8 +416,8 @@ EXPLANATIONS = {
     ),
     "minimd": Explanation(
         "Lennard-Jones molecular dynamics after MiniMD. Each step the positions of atoms near a border go straight to "
-        "the PEs that need them as ghosts, by put with signal; every 20 steps atoms that have moved into another part "
-        "go there. Every bit is compared with a serial run.",
+        "the PEs that need them as ghosts, by put with signal or as --sync says; every 20 steps atoms that have moved "
+        "into another part go there. Every bit is compared with a serial run.",
         {
             "default": "all threads on the default context",
             "private": "each thread on a context of its own",

@@ -4,7 +4,7 @@ network. plan.py makes program starts of them."""
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shmem_mt.catalogue.catalogue import LEVELS, MPI_RULES, OWNERS, POLICIES, PUT_RULES, TOUCHES
+from shmem_mt.catalogue.catalogue import APP_SYNCS, LEVELS, MPI_RULES, OWNERS, POLICIES, PUT_RULES, TOUCHES
 from shmem_mt.targets.libraries import CHANNELS, ORDERS, SETTINGS
 
 
@@ -138,11 +138,17 @@ def _idle_waiters(waiters, samples, rounds):
 
 
 def _apps(pes, threads, size, rounds, names=_APPS):
-    """Mini-apps, whose runs are as long as their problem is large. `threads` None: those that fill the cores."""
+    """Mini-apps, whose runs are as long as their problem is large. `threads` None: those that fill the cores. All ways
+    to end their exchanges, but of the tiny size put with signal alone."""
     sizes = dict.fromkeys(threads or (1,), (8,))
     how: dict[str, Any] = dict(rounds=rounds, seconds={"tiny": 1, "medium": 60}.get(size, 15))
-    how |= dict(more=("--size", size, *_SHORT), fills_cores=threads is None)
-    return (Group(app, pes, sizes, **how) for app in names)
+    how |= dict(fills_cores=threads is None)
+
+    def more(app):
+        syncs = APP_SYNCS.get(app, ()) if size != "tiny" else ()
+        return "--size", size, *(("--syncs", ",".join(syncs)) if syncs else ()), *_SHORT
+
+    return (Group(app, pes, sizes, more=more(app), **how) for app in names)
 
 
 def _ordering(pes, sizes, outstanding, rounds, network=False):

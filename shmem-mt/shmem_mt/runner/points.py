@@ -1,6 +1,7 @@
 """What a point is called: in one line, and, of a mini-app, what run it belongs to."""
 
 from shmem_mt import units
+from shmem_mt.catalogue.catalogue import APP_SYNCS
 from shmem_mt.statistics import FEWEST_STARTS
 
 # The operation alone does not tell their points apart.
@@ -10,6 +11,7 @@ IMBALANCE = "imbalance"  # of a mini-app: how uneven the computing of its PEs is
 FIGURE = "figure_of_merit"  # what the original of a mini-app prints of itself; the first one is its headline
 _OF_POINTS = {"part", "timed"}  # params that differ within a run
 _OF_RUNS = {"pes", "threads", "op", "context", *_OF_POINTS, "oversubscribed"}  # that say who ran a problem, and how
+_OF_RUNS |= {"sync"}
 _OF_RUNS |= {"fabric", "coalescing", "link_rate", "rails", "setting", "hosts", "partner"}
 
 
@@ -31,7 +33,7 @@ def describe(benchmark, params):
         parts.append("cold")
     if params.get("context", "default") not in ("default", "none"):
         parts.append(f"{params['context']} ctx")
-    if benchmark in NAMED_BY_SYNC:
+    if benchmark in NAMED_BY_SYNC or (benchmark in APP_SYNCS and "sync" in params):
         parts.append(params["sync"])
     if params.get("level", "multiple") != "multiple":
         parts.append(f"level {params['level']}")
@@ -137,6 +139,6 @@ def headline_of_app(figures):
 
 
 def form_of_app(params):
-    """Such as ``blocking, private context``."""
-    context = params.get("context", "default")
-    return params["op"] + f", {context} context" * (context != "default")
+    """Such as ``blocking, private context`` and ``blocking, plan``."""
+    context, sync = params.get("context", "default"), params.get("sync", "put_signal")
+    return params["op"] + f", {context} context" * (context != "default") + f", {sync}" * (sync != "put_signal")

@@ -48,7 +48,7 @@ void run(Job& job) {
     SparseMatrix matrix = problem.matrix(job.team(), rows);
     const KrylovSystem system(job.team(), std::move(matrix), firsts, job.me());
     const Untouched<double> right_side = HpccgProblem::right_side(job.team(), system.matrix());
-    KrylovHalo halo(job, system);
+    KrylovHalo halo(job, system, {});
     KrylovBlocking solver(job, system, halo, false);
     std::vector<double> made = faults(job);
     for (size_t i = 0; i < made.size(); ++i) made[i] -= before[i];

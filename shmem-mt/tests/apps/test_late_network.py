@@ -4,7 +4,7 @@ needs order that it has not asked for, no word has two updates under way, and a 
 from pathlib import Path
 
 import pytest
-from conftest import app_verdicts, compiled_without
+from conftest import app_events, app_verdicts, compiled_without
 from shmem_mt import sources
 from shmem_mt.catalogue import catalogue
 
@@ -33,6 +33,14 @@ def test_every_form_is_right(late, app, pes, threads):
     every = ("--ops", ",".join(op for op in app.ops if op != "exchange"), "--size", "tiny", "--poll-rows", "100")
     found = app_verdicts(late(app.program), app.program, pes, threads, *every)
     assert found and {verdict["verdict"] for verdict in found.values()} == {"pass"}
+
+
+@pytest.mark.parametrize("app", catalogue.APP_SYNCS)
+def test_every_end_of_an_exchange_is_right(late, app):
+    every = ("--syncs", ",".join(catalogue.APP_SYNCS[app]), "--size", "tiny")
+    found = app_events(late(app), app, 3, 2, "--ops", "auto" if app == "minimd" else "overlapped", *every)
+    verdicts = [event["verdict"] for event in found if event["event"] == "verdict"]
+    assert len(verdicts) >= 2 and set(verdicts) == {"pass"}
 
 
 @pytest.mark.parametrize("app,ops", [("minimd", "default,auto"), ("halo", "jacobi27,async7"), ("is", "default")])

@@ -14,11 +14,13 @@ def keys(points, *names):
 
 
 def syncs_of(implementation):
-    return {"quiet_barrier", "put_signal"} if implementation.features["SHMEM_MT_HAVE_PUT_SIGNAL"] else {"quiet_barrier"}
+    if not implementation.features["SHMEM_MT_HAVE_PUT_SIGNAL"]:
+        return {"quiet_barrier"}
+    return {"quiet_barrier", "put_signal"} | of_collectives(implementation, "request_merged")
 
 
 def of_collectives(implementation, *names):
-    """names, where the library has exchanges as collectives; they go by the default context alone."""
+    """names, where the library has Heddle's extensions; exchanges as collectives go by the default context alone."""
     return set(names) if implementation.features["SHMEM_MT_HAVE_SHMEMX"] else set()
 
 
@@ -114,11 +116,11 @@ def test_what_cannot_be_measured_is_skipped_by_name(implementation, tmp_path):
     points, skipped = run_points(without, tmp_path, "halo", 2, 1, "--sizes", "8", "--contexts", "default")
     collectives = of_collectives(implementation, "neighbor_alltoallv", "plan")
     assert keys(points, "sync") == dict.fromkeys({("quiet_barrier",), *((sync,) for sync in collectives)}, True)
-    assert skipped == {"put_signal", "neighbor_alltoallv", "plan"} - collectives
+    assert skipped == {"put_signal", "request_merged", "neighbor_alltoallv", "plan"} - collectives
     without = compiled_without(implementation, tmp_path, "halo", "SHMEM_MT_HAVE_SHMEMX")
     points, skipped = run_points(without, tmp_path, "halo", 2, 1, "--sizes", "8", "--contexts", "default")
-    assert keys(points, "sync") == {(sync,): True for sync in syncs_of(implementation)}
-    assert {"neighbor_alltoallv", "plan"} <= skipped
+    assert keys(points, "sync") == {(sync,): True for sync in syncs_of(implementation) - {"request_merged"}}
+    assert {"request_merged", "neighbor_alltoallv", "plan"} <= skipped
     assert run_points(without, tmp_path, "halo", 2, 7) == ([], {"threads=7"})
     assert run_points(implementation, tmp_path, "alltoallv", 2, 3) == ([], {"threads=3"})
     arguments = ["--sizes", "64,4096", "--buffer-bytes", "1000", "--contexts", "default", "--ops", "put"]
