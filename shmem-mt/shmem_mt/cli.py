@@ -104,6 +104,12 @@ def _add_run(commands):
         "--size", type=_size, metavar="SIZE", help="mini-apps: tiny, small, medium, large, or a number (see list)"
     )
     run.add_argument(
+        "--scale",
+        choices=catalogue.SCALES,
+        help="mini-apps: --size is that of the whole problem (strong, the default), or of the part of each thread of "
+        "each PE (weak)",
+    )
+    run.add_argument(
         "--outstanding",
         type=_powers(1 << 16),
         metavar="N,...",

@@ -7,6 +7,8 @@
 //   communication   percent of the total that phases of communication take
 //   imbalance       how uneven the computing is: of the seconds that thread 0 spends outside of phases of communication,
 //                   those of the PE that spends most over the mean of the PEs. None where nearly all is communication
+//   memory          bytes, of the first form: `job`, what all PEs have in memory when the forms have run; `working set`,
+//                   what an iteration touches of the PEs of one host, params.last_caches_bytes beside it
 //   figure_of_merit what the original program prints of itself, in its unit; params.timed says what its time has
 #pragma once
 
@@ -16,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/job_memory.hpp"
+#include "apps/common/problem_size.hpp"
 #include "programs/common/job.hpp"
 #include "programs/common/measure.hpp"
 #include "programs/common/run_together.hpp"
@@ -70,6 +74,9 @@ class MiniApp {
 
     // Of the last run.
     virtual std::vector<Figure> figures() const { return {}; }
+
+    // Bytes that an iteration touches on this PE, about; 0: so few that no cache matters.
+    virtual double working_set() const { return 0; }
 
     // Makes everything as it is to be before a run. Thread 0 of all PEs, not timed.
     virtual void prepare() {}
@@ -203,14 +210,31 @@ inline double middle_of(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
+// The problem, and how it was chosen where it grows with the PEs and threads.
+inline void describe_run(const Job& job, const MiniApp& app, Json& params) {
+    app.describe(params);
+    if (is_weak(job.options()))
+        params.text("scale", job.options().scale).text("size", job.options().size);
+}
+
+// What the job takes, and what its iterations touch on the host where that is most.
+struct Memory {
+    double job = 0, working_set = 0, caches = 0;
+};
+
+// Collective.
+inline Memory memory_of(Job& job, const MiniApp& app) {
+    return {job_bytes(job), job.most_of_a_host(app.working_set()), last_caches_bytes()};
+}
+
 inline void print_form(Job& job, const char* benchmark, const MiniApp& app, const Samples& samples,
-                       const Agreed& verdict) {
+                       const Agreed& verdict, const Memory* memory) {
     const std::vector<Figure> figures = app.figures();
     const Measured found = measured(app, figures, samples);
     const bool known = job.options().validate;
     Json line;
     line.text("event", "verdict").text("benchmark", benchmark).text("form", app.op());
-    app.describe(line);
+    describe_run(job, app, line);
     line.text("verdict", !known ? "not checked" : verdict.ok && samples.ok() ? "pass" : "fail");
     app.explain(line);
     Json seconds;
@@ -225,6 +249,12 @@ inline void print_form(Job& job, const char* benchmark, const MiniApp& app, cons
     Json merits;
     for (size_t k = 0; k < figures.size(); ++k) merits.number(figures[k].name, middle_of(found.figures[k]));
     line.object("figures_of_merit", merits);
+    if (memory != nullptr) {
+        line.number("job_bytes", memory->job).number("working_set_bytes", memory->working_set);
+        line.number("last_caches_bytes", memory->caches);
+        if (memory->working_set > 0)
+            line.boolean("in_caches", memory->working_set <= memory->caches);
+    }
     if (job.me() == 0)
         line.print();
 
@@ -232,10 +262,12 @@ inline void print_form(Job& job, const char* benchmark, const MiniApp& app, cons
     const auto point = [&](const char* part, const char* metric, const char* unit, const std::vector<double>& values,
                            const char* timed = nullptr) {
         Json params = job.params(app.op());
-        app.describe(params);
+        describe_run(job, app, params);
         params.text("part", part);
         if (timed != nullptr)
             params.text("timed", timed);
+        if (std::string(part) == "working set")
+            params.number("last_caches_bytes", memory->caches);
         print_point(job, benchmark, params, metric, unit, values, samples, shown);
     };
     point("total", "rate", (std::string(app.unit()) + "/s").c_str(), found.rates);
@@ -250,6 +282,10 @@ inline void print_form(Job& job, const char* benchmark, const MiniApp& app, cons
         point("imbalance", "imbalance", "x", found.imbalances);
     for (size_t k = 0; k < figures.size(); ++k)
         point(figures[k].name, "figure_of_merit", figures[k].unit, found.figures[k], figures[k].timed);
+    if (memory != nullptr)
+        point("job", "memory", "bytes", {memory->job});
+    if (memory != nullptr && memory->working_set > 0)
+        point("working set", "memory", "bytes", {memory->working_set});
 }
 
 // All forms, verified, then measured in turns. Collective.
@@ -262,7 +298,11 @@ inline void run_forms(Job& job, const char* benchmark, const std::vector<std::un
         bodies.push_back([app](long count) { return app->sample(count); });
     }
     const std::vector<Samples> samples = measure(job, bodies);
-    for (size_t i = 0; i < forms.size(); ++i) print_form(job, benchmark, *forms[i], samples[i], verdicts[i]);
+    if (forms.empty())
+        return;
+    const Memory memory = memory_of(job, *forms[0]);
+    for (size_t i = 0; i < forms.size(); ++i)
+        print_form(job, benchmark, *forms[i], samples[i], verdicts[i], i == 0 ? &memory : nullptr);
 }
 
 // The program of a mini-app: run_all(job) where the library can have so many threads. The exit status.

@@ -41,6 +41,8 @@ class HashOperations final : public MiniApp {
     double work() const override { return static_cast<double>(keys_.insertions() + keys_.different()); }
     const char* unit() const override { return "operations"; }
 
+    double working_set() const override { return sizeof(uint64_t) * static_cast<double>(table_.words()); }
+
     void prepare() override {
         std::fill(table_.longs(), table_.longs() + table_.words(), kFree);
         ++runs_;

@@ -1,7 +1,7 @@
 // SHMEM-MT gups: operations on random words of a table that is spread over all PEs. Two applications share the table:
 // the HPC Challenge's RandomAccess (Luszczek and others, Introduction to the HPC Challenge Benchmark Suite, 2005;
 // updates.hpp), whose updates are atomic here, so that none may be lost; and a hash table with linear probing
-// (hash_operations.hpp). --size N counts the table's words on each PE, 8 bytes each. A thousand million updates a
+// (hash_operations.hpp). --size N counts the table's words on each PE, 8 bytes each; with --scale weak, for each thread of it. A thousand million updates a
 // second are one GUPS.
 #include <algorithm>
 #include <memory>
@@ -94,5 +94,5 @@ int main(int argc, char** argv) {
     for (const GupsForm& form : kGupsForms) names.push_back(form.name);
     const Options options = parse_options(argc, argv, Options(), names);
     const long words = words_of(argv[0], options);
-    return run_program(kName, options, [&](Job& job) { run_all(job, words); });
+    return run_program(kName, options, [&](Job& job) { run_all(job, words * (is_weak(options) ? job.threads() : 1)); });
 }

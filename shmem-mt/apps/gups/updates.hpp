@@ -78,6 +78,8 @@ class GupsUpdates final : public MiniApp {
         return {{name, "GUP/s", "all updates, and the barrier behind them", 1e-9 * work(), {}}};
     }
 
+    double working_set() const override { return sizeof(uint64_t) * static_cast<double>(table_.words()); }
+
     void prepare() override {
         for (long word = 0; word < table_.words(); ++word) table_.bits()[word] = first_word(job_, table_, word);
         ++runs_;

@@ -79,6 +79,11 @@ class Jacobi final : public MiniApp {
     double work() const override { return runs_ > 0 ? updates_ / static_cast<double>(runs_) : 0; }
     const char* unit() const override { return "cell updates"; }
 
+    // The field, the result of a sweep, and the right side.
+    double working_set() const override {
+        return 3 * sizeof(double) * std::pow(static_cast<double>(team_->edge()), 3) / job_.n_pes();
+    }
+
     void prepare() override {
         team_->for_boxes([](JacobiBox& box) { box.clear(); });
     }

@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
     }
     if (job.thread_level_ok() && options.ops != std::vector<std::string>{kExchange}) {
         job.bind_threads();
-        run_solvers(job, edge);
+        run_solvers(job, whole_length(job, edge, 3, kLargestJacobiEdge));
     }
     job.finish();
     return 0;

@@ -1,5 +1,6 @@
 // SHMEM-MT hpccg: conjugate gradients on a 27-point grid, after the mini-application HPCCG (problem.hpp). --size counts
-// the edge of the whole chimney: N x N points on each of 4 N planes, which are spread over the PEs. A solve is 50
+// the edge of the whole chimney: N x N points on each of 4 N planes, which are spread over the PEs; with --scale weak N
+// planes for each thread of each PE. A solve is 50
 // iterations; it is right when |r| has gone the way that it goes in a serial run, r is what the solution leaves of the
 // right side, and the solution is as near to 1 as the last |r| says. Of thread 0's time `exchange` is packing, sending
 // and waiting for the planes of neighbours, `sum` the sums over all PEs, `product` the products with the matrix,
@@ -63,8 +64,11 @@ class Hpccg final : public MiniApp {
         verdict.number("product_imbalance", solver_.imbalance()).integer("exchange_messages", solver_.messages());
     }
 
-    double work() const override { return kHpccgIterations; }
-    const char* unit() const override { return "iterations"; }
+    // Iterations over more rows are more work: where the problem grows, rows are counted.
+    double work() const override {
+        return kHpccgIterations * (is_weak(job_.options()) ? static_cast<double>(problem_.rows()) : 1.0);
+    }
+    const char* unit() const override { return is_weak(job_.options()) ? "row-iterations" : "iterations"; }
 
     std::vector<Figure> figures() const override {
         const double product = 2e-6 * kHpccgIterations * problem_.entries();
@@ -74,6 +78,8 @@ class Hpccg final : public MiniApp {
                 {"SPARSEMV", "MFLOPS", "products without the exchange", product, {kProduct}},
                 {"SPARSEMV W OVERHEAD", "MFLOPS", "products and the exchange", product, {kProduct, kExchange}}};
     }
+
+    double working_set() const override { return solver_.working_set(); }
 
     void prepare() override {
         make_progress_as(form_);
@@ -125,12 +131,17 @@ class Hpccg final : public MiniApp {
     double deviation_ = 0, error_ = 0, drift_ = 0;  // the largest of the last solve
 };
 
+// Empty where they are not known.
+std::vector<double> known_norms_of(const HpccgProblem& problem) {
+    return problem.height == HpccgProblem::kHeight ? known_norms(problem.edge) : std::vector<double>();
+}
+
 // Those of a serial run, on all PEs: PE 0 has found them, where they are not known. Collective.
 const double* serial_norms(Job& job, const HpccgProblem& problem) {
     constexpr size_t kBytes = (kHpccgIterations + 1) * sizeof(double);
     auto* const norms = static_cast<double*>(symmetric_alloc(kBytes));
     if (job.me() == 0 && job.options().validate) {
-        std::vector<double> found = known_norms(problem.edge);
+        std::vector<double> found = known_norms_of(problem);
         if (found.empty())
             found = HpccgReference(problem).norms(kHpccgIterations);
         for (int pe = 0; pe < job.n_pes(); ++pe) shmem_putmem(norms, found.data(), kBytes, pe);
@@ -143,7 +154,7 @@ void run_all(Job& job, const HpccgProblem& problem) {
     const std::vector<long> firsts = problem.firsts(job.n_pes());
     const Range rows{firsts[static_cast<size_t>(job.me())], firsts[static_cast<size_t>(job.me()) + 1]};
     constexpr double kBytesOfRow = 27 * (sizeof(double) + sizeof(int32_t)) + 16 * sizeof(double);
-    const bool reference_here = job.me() == 0 && job.options().validate && known_norms(problem.edge).empty();
+    const bool reference_here = job.me() == 0 && job.options().validate && known_norms_of(problem).empty();
     check_memory(
         job,
         kBytesOfRow * static_cast<double>(rows.length()) + (reference_here ? HpccgReference::memory_need(problem) : 0),
@@ -161,6 +172,18 @@ void run_all(Job& job, const HpccgProblem& problem) {
     run_forms(job, kName, forms);
 }
 
+// N x N x N points for each thread of each PE where the problem grows with them. Ends the program where that is too much.
+HpccgProblem problem_of(const Job& job, long edge) {
+    if (!is_weak(job.options()))
+        return {edge};
+    constexpr long kMost =
+        HpccgProblem::kHeight * HpccgProblem::kLargestEdge * HpccgProblem::kLargestEdge * HpccgProblem::kLargestEdge;
+    if (workers_of(job) > kMost / (edge * edge * edge))
+        fail("--scale weak: --size " + job.options().size + " for each of " + std::to_string(workers_of(job)) +
+             " threads is more than " + std::to_string(kMost) + " points: choose less");
+    return {edge, workers_of(job)};
+}
+
 long edge_of(const char* program, const Options& options) {
     const long edge = size_of(options, {12, 60, 120, 200});
     if (edge > HpccgProblem::kLargestEdge)
@@ -175,6 +198,6 @@ long edge_of(const char* program, const Options& options) {
 int main(int argc, char** argv) {
     using namespace shmem_mt;
     const Options options = parse_options(argc, argv, Options(), form_names(Ghosts::kExchanged));
-    const HpccgProblem problem{edge_of(argv[0], options)};
-    return run_program(kName, options, [&](Job& job) { run_all(job, problem); });
+    const long edge = edge_of(argv[0], options);
+    return run_program(kName, options, [&](Job& job) { run_all(job, problem_of(job, edge)); });
 }

@@ -1,8 +1,8 @@
 // The problem of HPCCG (M. Heroux and others: Improving performance via mini-applications, Sandia report
 // SAND2009-5574): a grid of points, each with an equation of its own and its up to 26 neighbours: 27 on the diagonal,
 // -1 for each neighbour. The right side is the sum of each row, so that the solution is 1 everywhere. The domain is a
-// chimney: its planes lie one on another, and each PE has a stretch of them. How large it is does not depend on the
-// number of PEs.
+// chimney: its planes lie one on another, and each PE has a stretch of them. How high it is does not depend on the
+// number of PEs, but where it is to grow with that (--scale weak), by an edge for each thread of each PE.
 //
 // The sum of a row's entries beside the diagonal is 26 at most, so no eigenvalue is less than 1: an error is never
 // longer than its residual.
@@ -23,14 +23,15 @@
 namespace shmem_mt {
 
 struct HpccgProblem {
-    static constexpr long kHeight = 4;         // edges
+    static constexpr long kHeight = 4;
     static constexpr long kLargestEdge = 800;  // 4 * 800^3 rows can be counted by an int32_t
     static constexpr double kDiagonal = 27;
 
-    const long edge;  // points along x and y
+    const long edge;              // points along x and y
+    const long height = kHeight;  // edges along z
 
     long plane() const { return edge * edge; }
-    long planes() const { return kHeight * edge; }
+    long planes() const { return height * edge; }
     long rows() const { return plane() * planes(); }
 
     // Of the whole matrix.

@@ -101,6 +101,12 @@ class KrylovSolver {
     // That this PE sends in an exchange.
     long messages() const { return halo_.messages(); }
 
+    // Bytes that an iteration touches: the matrix, and four vectors or more.
+    double working_set() const {
+        const double entries = static_cast<double>(system_.matrix().values.size());
+        return entries * (sizeof(double) + sizeof(int32_t)) + static_cast<double>(system_.rows()) * 5 * sizeof(double);
+    }
+
     // What has been spent since the last call.
     KrylovSeconds take_seconds() {
         const KrylovSeconds spent = seconds_;

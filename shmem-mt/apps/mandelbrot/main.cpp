@@ -59,5 +59,5 @@ int main(int argc, char** argv) {
     if (edge > kLargestEdge)
         usage_error(argv[0], "--size " + options.size + ": the edge of the picture is 1 to " +
                                  std::to_string(kLargestEdge) + " pixels");
-    return run_program(kName, options, [&](Job& job) { run_all(job, edge); });
+    return run_program(kName, options, [&](Job& job) { run_all(job, whole_length(job, edge, 2, kLargestEdge)); });
 }

@@ -1,6 +1,6 @@
 // SHMEM-MT minife: finite elements on a cube, after the mini-application MiniFE (M. Heroux and others: Improving
 // performance via mini-applications, Sandia report SAND2009-5574): heat conduction (heat.hpp). --size counts the
-// elements along an edge. A run makes the mesh, assembles the equations, imposes the given temperatures, and solves by
+// elements along an edge (with --scale weak: of the cube that a thread of a PE would have). A run makes the mesh, assembles the equations, imposes the given temperatures, and solves by
 // 4 iterations of conjugate gradients an element of the edge. It is right when the temperatures are those of the heat
 // equation, as closely as the mesh allows, and those of the equations of the mesh, as closely as the solver allows:
 // what the elements have to do with heat shows in the first, a contribution that is missing in the second.
@@ -74,8 +74,11 @@ class MiniFe final : public MiniApp {
         verdict.number("product_imbalance", solver_.imbalance()).integer("exchange_messages", solver_.messages());
     }
 
-    double work() const override { return static_cast<double>(iterations()); }
-    const char* unit() const override { return "iterations"; }
+    // Iterations over more nodes are more work: where the problem grows, nodes are counted.
+    double work() const override {
+        return static_cast<double>(iterations()) * (is_weak(job_.options()) ? static_cast<double>(nodes_) : 1.0);
+    }
+    const char* unit() const override { return is_weak(job_.options()) ? "node-iterations" : "iterations"; }
 
     std::vector<Figure> figures() const override {
         const double edge = static_cast<double>(edge_), times = static_cast<double>(iterations());
@@ -88,6 +91,8 @@ class MiniFe final : public MiniApp {
                 {"FE assembly", "elements/s", "assembly and the rows of other PEs", elements, {kAssemble, kGather}},
                 {"DOF", "DOF/s", "the solver", static_cast<double>(nodes_) * times, {kSolve}}};
     }
+
+    double working_set() const override { return solver_.working_set(); }
 
     void prepare() override {
         make_progress_as(form_);
@@ -189,5 +194,5 @@ int main(int argc, char** argv) {
     using namespace shmem_mt;
     const Options options = parse_options(argc, argv, Options(), form_names(Ghosts::kExchanged));
     const long edge = edge_of(argv[0], options);
-    return run_program(kName, options, [&](Job& job) { run_all(job, edge); });
+    return run_program(kName, options, [&](Job& job) { run_all(job, whole_length(job, edge, 3, kLargestEdge)); });
 }

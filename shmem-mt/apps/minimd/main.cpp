@@ -95,6 +95,12 @@ class MiniMd final : public MiniApp {
                 {"pair updates", "pairs/s", "forces, and the motion of one pass with them", pulls, {kForce}}};
     }
 
+    // Positions of two steps, velocities, and a list of the 78 neighbours that an atom has within reach, on the mean.
+    double working_set() const override {
+        constexpr double kBytesOfAtom = 9 * sizeof(double) + 78 * sizeof(int32_t);
+        return kBytesOfAtom * work() / problem_.steps / job_.n_pes();
+    }
+
     void prepare() override { dynamics_->prepare(sync_); }
 
     void run(int thread) override {
@@ -254,5 +260,7 @@ int main(int argc, char** argv) {
     using namespace shmem_mt;
     const Options options = parse_options(argc, argv, Options(), {"default", "private", "auto"});
     const Problem problem = problem_of(argv[0], options);
-    return run_program(kName, options, [&](Job& job) { run_all(job, problem); });
+    return run_program(kName, options, [&](Job& job) {
+        run_all(job, {whole_length(job, problem.cells, 3, kMostCells), problem.steps});
+    });
 }

@@ -42,6 +42,7 @@ struct Options {
     long seed = 1;                  // alltoallv: the sizes of the blocks
     double sleep_s = 1.0;           // wait_burn: how long PE 0 sleeps
     std::string size = "tiny";      // mini-apps: tiny, small, medium, large, or a number (apps/common/problem_size.hpp)
+    std::string scale = "strong";   // mini-apps: strong, weak (apps/common/problem_size.hpp)
     std::string problem;            // cg, is: the class of the problem; empty: by size
     long pieces = 0;                // mini-apps: how many parts an overlapped exchange has; 0: by its size
     long poll_rows = 0;             // mini-apps: rows between two polls of the manual form; 0: what turns out best
@@ -142,7 +143,7 @@ inline std::vector<std::string> known_contexts(const Options& options) {
 inline void check_names(const char* program, const Options& options, const std::vector<std::string>& known_ops) {
     const struct {
         const char* what;
-        const std::vector<std::string>& asked;
+        const std::vector<std::string> asked;
         const std::vector<std::string> known;
     } kLists[] = {
         {"operation", options.ops, known_ops},
@@ -155,6 +156,7 @@ inline void check_names(const char* program, const Options& options, const std::
         {"cache", options.caches, {"hot", "cold"}},
         {"computation", options.computations, {"registers", "fma", "branches", "l1", "memory"}},
         {"partner", split_list(options.partner), {"near", "far"}},
+        {"scale", {options.scale}, {"strong", "weak"}},
         {"owner", options.owners, {"handed-over", "warm", "contended", "false-sharing"}},
         {"policy",
          options.policies,
@@ -176,45 +178,26 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},
-        {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},
-        {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},
-        {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},
-        {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},
-        {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},
-        {"outstanding", required_argument, nullptr, 'O'},
-        {"teams", required_argument, nullptr, 'T'},
-        {"touches", required_argument, nullptr, 'u'},
-        {"caches", required_argument, nullptr, 'a'},
-        {"owners", required_argument, nullptr, 'r'},
-        {"buffer-bytes", required_argument, nullptr, 'B'},
-        {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'},
-        {"compute-ratio", required_argument, nullptr, 'C'},
-        {"computation", required_argument, nullptr, 'X'},
-        {"seed", required_argument, nullptr, 'D'},
-        {"policies", required_argument, nullptr, 'L'},
-        {"polls-us", required_argument, nullptr, 'U'},
-        {"waits-ms", required_argument, nullptr, 'W'},
-        {"form", required_argument, nullptr, 'o'},
-        {"size", required_argument, nullptr, 'Z'},
-        {"class", required_argument, nullptr, 'K'},
-        {"pieces", required_argument, nullptr, 'i'},
-        {"poll-rows", required_argument, nullptr, 'R'},
-        {"image", required_argument, nullptr, 'I'},
-        {"waiters", required_argument, nullptr, 'w'},
-        {"schemes", required_argument, nullptr, 'E'},
-        {"partner", required_argument, nullptr, 'N'},
-        {"level", required_argument, nullptr, 'l'},
-        {"messages", required_argument, nullptr, 'M'},
-        {"benchmark", required_argument, nullptr, 'Q'},
-        {"transports", required_argument, nullptr, 'A'},
-        {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},          {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},     {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},      {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},     {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},      {"outstanding", required_argument, nullptr, 'O'},
+        {"teams", required_argument, nullptr, 'T'},        {"touches", required_argument, nullptr, 'u'},
+        {"caches", required_argument, nullptr, 'a'},       {"owners", required_argument, nullptr, 'r'},
+        {"buffer-bytes", required_argument, nullptr, 'B'}, {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},  {"compute-ratio", required_argument, nullptr, 'C'},
+        {"computation", required_argument, nullptr, 'X'},  {"seed", required_argument, nullptr, 'D'},
+        {"policies", required_argument, nullptr, 'L'},     {"polls-us", required_argument, nullptr, 'U'},
+        {"waits-ms", required_argument, nullptr, 'W'},     {"form", required_argument, nullptr, 'o'},
+        {"size", required_argument, nullptr, 'Z'},         {"scale", required_argument, nullptr, 'G'},
+        {"class", required_argument, nullptr, 'K'},        {"pieces", required_argument, nullptr, 'i'},
+        {"poll-rows", required_argument, nullptr, 'R'},    {"image", required_argument, nullptr, 'I'},
+        {"waiters", required_argument, nullptr, 'w'},      {"schemes", required_argument, nullptr, 'E'},
+        {"partner", required_argument, nullptr, 'N'},      {"level", required_argument, nullptr, 'l'},
+        {"messages", required_argument, nullptr, 'M'},     {"benchmark", required_argument, nullptr, 'Q'},
+        {"transports", required_argument, nullptr, 'A'},   {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -317,6 +300,9 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 if (!is_size_name(value))
                     parse_number(program, "size", value, 1, kLargestSize);
                 options.size = value;
+                break;
+            case 'G':
+                options.scale = value;
                 break;
             case 'K':
                 options.problem = value;

@@ -256,6 +256,7 @@ NETWORK_OPS = ("atomic_fetch_add_nbi", "requests_fetch_add")
 
 # How large a mini-app's problem is: a fraction of a second, about a second, ten, minutes. A number is what it counts.
 SIZES = ("tiny", "small", "medium", "large")
+SCALES = ("strong", "weak")
 
 SYNCS = {
     "quiet": "quiet after the messages (bandwidth: after each window)",

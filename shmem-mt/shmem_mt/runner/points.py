@@ -9,9 +9,11 @@ NAMED_BY_SYNC = {"requests", "completion", "overlap", "halo", "patterns"}
 COMMUNICATION = "communication"  # the metric that points of mini-apps alone have
 IMBALANCE = "imbalance"  # of a mini-app: how uneven the computing of its PEs is
 FIGURE = "figure_of_merit"  # what the original of a mini-app prints of itself; the first one is its headline
-_OF_POINTS = {"part", "timed"}  # params that differ within a run
+MEMORY = "memory"  # of a job with mini-apps, and of what an iteration touches
+_OF_POINTS = {"part", "timed", "last_caches_bytes"}  # params that differ within a run
 _OF_RUNS = {"pes", "threads", "op", "context", *_OF_POINTS, "oversubscribed"}  # that say who ran a problem, and how
 _OF_RUNS |= {"sync"}
+_GROWN = {"edge", "words"}  # how large a problem is that grows with PEs and threads, which are no others then
 _OF_RUNS |= {"fabric", "coalescing", "link_rate", "rails", "setting", "hosts", "partner"}
 
 
@@ -22,6 +24,8 @@ def describe(benchmark, params):
         parts.append(f"class {params['class']}")
     if "edge" in params and params["op"] != "exchange":
         parts.append(f"edge {params['edge']}")
+    if "scale" in params:
+        parts.append(f"{params['scale']} scaling of size {params['size']}")
     if params.get("size_bytes"):
         parts.append(units.size(params["size_bytes"]))
     if params.get("placement") == "static":
@@ -128,14 +132,28 @@ def run_of_app(params):
 
 
 def problem_of_app(params):
-    """Such as ``class S, rows 1400``."""
-    told = [f"{name.replace('_', ' ')} {value}" for name, value in params.items() if name not in _OF_RUNS]
+    """Such as ``class S, rows 1400``; of one that grows with PEs and threads ``scale weak, size small``."""
+    hidden = _OF_RUNS | (_GROWN if params.get("scale") == "weak" else set())
+    told = [f"{name.replace('_', ' ')} {value}" for name, value in params.items() if name not in hidden]
     return ", ".join(told)
 
 
 def headline_of_app(figures):
     """Such as ``Total 6,500 MFLOPS``, of the points of a run's figures of merit; empty where there are none."""
     return next((f"{f['params']['part']} {units.quantity(f['median'], f['unit'])}" for f in figures), "")
+
+
+def memory_of_app(points):
+    """Such as ``memory 1.2 GiB, working set 38 MiB (fits the last caches of 64 MiB)``; empty where there are none."""
+    told = {point["params"]["part"]: point for point in points}
+    text = f"memory {units.quantity(told['job']['median'], 'bytes')}" if "job" in told else ""
+    touched = told.get("working set")
+    if touched:
+        caches = touched["params"]["last_caches_bytes"]
+        text += f", working set {units.quantity(touched['median'], 'bytes')}"
+        if touched["median"] <= caches:
+            text += f" (fits the last caches of {units.quantity(caches, 'bytes')})"
+    return text
 
 
 def form_of_app(params):

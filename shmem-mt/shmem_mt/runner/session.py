@@ -47,6 +47,7 @@ def run(options, starts_over=plan.starts_over, conductor=None):
     extra += ("--computation", ",".join(options.computation)) if options.computation else ()
     extra += ("--size", options.size) if options.size else ()
     extra += ("--messages", str(options.messages)) if options.messages else ()
+    extra += ("--scale", options.scale) if options.scale else ()
     extra += ("--policies", ",".join(options.policies)) if options.policies else ()
     extra += ("--polls-us", ",".join(map(str, options.polls_us))) if options.polls_us else ()
     extra += ("--outstanding", ",".join(map(str, options.outstanding))) if options.outstanding else ()

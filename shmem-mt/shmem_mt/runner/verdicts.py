@@ -5,8 +5,10 @@ from shmem_mt.runner.points import (
     COMMUNICATION,
     FIGURE,
     IMBALANCE,
+    MEMORY,
     form_of_app,
     headline_of_app,
+    memory_of_app,
     pes_threads_and_load,
     problem_of_app,
     run_of_app,
@@ -24,6 +26,7 @@ def _line(share, results):
     phases = {r["params"]["part"]: r["median"] for r in run if r["metric"] == "time"}
     uneven = "".join(f", imbalance {units.significant(r['median'])}" for r in run if r["metric"] == IMBALANCE)
     merit = headline_of_app([r for r in run if r["metric"] == FIGURE])
+    memory = memory_of_app([r for r in run if r["metric"] == MEMORY])
     total = phases.pop("total")
     spent = ", ".join(f"{part} {_percent(seconds, total)}" for part, seconds in phases.items())
     params = share["params"]
@@ -31,6 +34,7 @@ def _line(share, results):
         f"{share['label']}: {share['benchmark']}, {form_of_app(params)}, {_where(params)}: {verdict}, "
         f"{units.quantity(total, 's')} ({spent}; communication {share['median']:.0f} %{uneven})"
         + f"; {merit}" * bool(merit)
+        + f"; {memory}" * bool(memory)
     )
 
 

@@ -123,7 +123,8 @@ def test_a_heat_map_has_every_split_that_was_measured():
 
 
 def app(pes, threads, rate, **more):
-    common = dict(benchmark="hpccg", pes=pes, threads=threads, part="total", rows=100, **more)
+    common = {"benchmark": "hpccg", "pes": pes, "threads": threads, "part": "total", "sync": "put_signal"}
+    common |= {"rows": 100, **more}
     return [
         make_point(**common, metric="rate", unit="iterations/s", op="blocking", scale=rate),
         make_point(**common, metric="time", unit="s", op="blocking", scale=1 / rate),
@@ -144,6 +145,33 @@ def test_efficiency_is_the_rate_of_a_core_over_that_of_the_fewest():
         for value, low, high in zip(one.y, one.low, one.high):
             assert low <= value <= high
     assert "efficiency" not in charts_of(made(*app(1, 2, 100), *app(2, 1, 180)))  # as many cores
+    notes = {one.name: dict(zip(one.x, one.notes)) for one in panel.series}
+    assert "2 PEs x 1 threads, speed-up 1.80" in notes["A, 1 thread a PE"][2]
+    assert "2 PEs x 2 threads, speed-up 2.00" in notes["A, 2 threads a PE"][4]
+
+
+def test_a_problem_that_grows_has_a_panel_of_its_own():
+    """Whatever its edges are, and without the runs that end their exchanges in another way."""
+    weak = [point for split, rate, edge in GREW for point in app(*split, rate, size="tiny", edge=edge)]
+    for point in weak:
+        point["params"]["scale"] = "weak"
+    chart = charts_of(made(*app(1, 1, 10), *app(2, 1, 20), *weak, *app(4, 1, 1, sync="plan")))
+    strong, grown = chart["efficiency"].panels
+    assert "weak" not in strong.title and grown.title.endswith("rows 100, size tiny, scale weak")
+    assert dict(zip(grown.series[0].x, grown.series[0].y)) == pytest.approx({1: 100, 4: 95})
+    assert max(strong.series[0].x) == 2
+
+
+GREW = [((1, 1), 100, 12), ((4, 1), 380, 19)]
+
+
+def test_the_memory_of_the_job_is_a_map():
+    split = [(2, 1), (2, 2), (4, 1), (4, 2)]
+    job = dict(benchmark="hpccg", part="job", rows=100, op="blocking", sync="put_signal", metric="memory", unit="bytes")
+    memory = [make_point(**job, pes=pes, threads=threads, scale=1e9 * pes) for pes, threads in split]
+    points = made(*itertools.chain(*(app(*place, 10) for place in split)), *memory)
+    (found,) = [p for p in charts_of(points)["splits"].panels if p.title.endswith("memory of the job")]
+    assert dict(zip(found.series[0].x, found.series[0].y))[4, 2] == pytest.approx(4e9, rel=0.01)
 
 
 def test_what_the_machine_can_do_at_best_is_a_line(run_folder):

@@ -1,9 +1,10 @@
-"""How cores are best divided: figures by PEs x threads as a heat map, and the efficiency of mini-apps by cores. Drawn
-where a run has several numbers of PEs and of threads, or of cores."""
+"""How cores are best divided: figures by PEs x threads as a heat map, and the efficiency and speed-up of mini-apps by
+cores. Drawn where a run has several numbers of PEs and of threads, or of cores."""
 
+from shmem_mt import units
 from shmem_mt.catalogue import catalogue
 from shmem_mt.report.charts.model import DASHES, Panel, Series, make_chart, plain_series
-from shmem_mt.runner.points import COMMUNICATION, problem_of_app, run_of_app
+from shmem_mt.runner.points import COMMUNICATION, MEMORY, form_of_app, problem_of_app, run_of_app
 from shmem_mt.runner.results import ratio_of_results
 
 _OWN = ("default", "private")  # one thread has the default context, several have one each
@@ -31,7 +32,11 @@ def _cells(points):
                     found[place] = point
             yield f"{label}, {title}", found
         for name, problem in _problems(points):
-            yield f"{label}, {name}, {problem}, {_unit(points, name)}", _plain_runs(points, name, problem, label)
+            found = _plain_runs(points, name, problem, label)
+            unit = next((point["unit"] for point in found.values()), "")
+            yield f"{label}, {name}, {problem}, {unit}", found
+            memory = _plain_runs(points, name, problem, label, MEMORY, "job")
+            yield f"{label}, {name}, {problem}, memory of the job", memory
 
 
 def _heat(points):
@@ -48,7 +53,8 @@ def _heat(points):
         slug="splits",
         title="PEs x threads",
         kind="heat",
-        about="All PEs and threads together; the darker a field is, the more goes through. Several threads of a PE "
+        about="All PEs and threads together; the darker a field is, the more goes through, or the more memory the "
+        "job takes. Several threads of a PE "
         "have a context each. Mini-apps in their plain form. Fields of one diagonal use as many cores. Beyond the "
         "machine's cores a field is oversubscribed, and the table says so.",
         value_title="of all PEs and threads",
@@ -64,18 +70,16 @@ def _problems(points):
     return list(dict.fromkeys(named))
 
 
-def _unit(points, name):
-    return points.find(name, "rate", part="total")[0]["unit"]
-
-
-def _plain_runs(points, name, problem, label):
-    """{(PEs, threads): the rate} of the form that the catalogue names first, on the default context."""
+def _plain_runs(points, name, problem, label, metric="rate", part="total"):
+    """{(PEs, threads): the rate} of the form that the catalogue names first, on the default context, by put with
+    signal; or another of its points."""
     plain = next(benchmark.ops[0] for benchmark in catalogue.BENCHMARKS if benchmark.name == name)
     plain = next((op for op in (plain, "jacobi7") if points.find(name, "rate", label, op=op, part="total")), plain)
     found = {}
-    for point in points.find(name, "rate", label, op=plain, part="total"):
-        if problem_of_app(point["params"]) == problem and point["params"].get("context", "default") == "default":
-            found[point["params"]["pes"], point["params"]["threads"]] = point
+    for point in points.find(name, metric, label, op=plain, part=part):
+        params = point["params"]
+        if problem_of_app(params) == problem and form_of_app(params) == params["op"]:
+            found[params["pes"], params["threads"]] = point
     return found
 
 
@@ -91,7 +95,9 @@ def _efficiency(points):
             for number, threads in enumerate(sorted({place[1] for place in found})):
                 one = plain_series(points, label, f"{label}, {_threads(threads)}", dash=number % DASHES)
                 for pes in sorted(place[0] for place in found if place[1] == threads):
-                    one.add(pes * threads, efficiency(found[pes, threads], found[base]), _place(pes, threads))
+                    share = efficiency(found[pes, threads], found[base])
+                    faster = share["median"] / 100 * pes * threads / (base[0] * base[1])
+                    one.add(pes * threads, share, f"{_place(pes, threads)}, speed-up {units.significant(faster)}")
                 series.append(one)
         panels.append(Panel(f"{name}, {problem}", series))
     return make_chart(
@@ -99,8 +105,9 @@ def _efficiency(points):
         slug="efficiency",
         title="Efficiency by cores",
         about="The rate of a mini-app for each core that it uses, as percent of that of the run with the fewest cores, "
-        "for one problem (strong scaling), in its plain form. 100: twice the cores are twice as fast. More PEs x "
-        "threads than the machine has cores are oversubscribed.",
+        "in its plain form: for one problem (strong scaling) or, where the title says so, for one that grows with the "
+        "cores (weak scaling). 100: twice the cores do twice as much a second. The speed-up is how many times as much "
+        "all cores together do. More PEs x threads than the machine has cores are oversubscribed.",
         value_title="%",
         x_title="PEs x threads",
         log_values=False,
