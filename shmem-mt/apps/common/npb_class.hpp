@@ -15,15 +15,15 @@ inline bool skips_weak(const Job& job, const char* benchmark) {
     return is_weak(job.options());
 }
 
-// `classes` begin with S, W and A. Ends the program when none of them is asked for.
+// `classes` begin with S, W, A, B and C. Ends the program when none of them is asked for.
 template <class Class, size_t N>
 const Class& class_of(const char* program, const Options& options, const Class (&classes)[N]) {
-    static_assert(N >= 3);
+    static_assert(N >= 5);
     if (options.problem.empty() && !is_size_name(options.size))
         usage_error(program,
-                    "--size " + options.size + ": there are tiny (class S), small (W), medium and large (A)");
+                    "--size " + options.size + ": there are tiny (class S), small (W), medium (A) and large (C)");
     if (options.problem.empty())
-        return classes[size_of(options, {0, 1, 2, 2})];
+        return classes[size_of(options, {0, 1, 2, 4})];
     std::string names;
     for (const Class& entry : classes) {
         if (options.problem == entry.name)

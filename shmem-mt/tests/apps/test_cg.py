@@ -118,7 +118,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
     "arguments,words",
     [
         (["--class", "E"], "--class: there is no class E; there are S, W, A, B, C, D"),
-        (["--size", "7"], "--size 7: there are tiny (class S), small (W), medium and large (A)"),
+        (["--size", "7"], "--size 7: there are tiny (class S), small (W), medium (A) and large (C)"),
         (["--size", "huge"], "--size: 'huge' is not a number between 1 and"),
         (["--form", "odd"], "unknown operation odd; there are blocking, manual,"),
         (["--pieces", "0"], "--pieces: '0' is not a number between 1 and 64"),

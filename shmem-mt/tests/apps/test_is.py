@@ -106,7 +106,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path, feature, mi
     "arguments,words",
     [
         (["--class", "D"], "--class: there is no class D; there are S, W, A, B, C"),
-        (["--size", "7"], "--size 7: there are tiny (class S), small (W), medium and large (A)"),
+        (["--size", "7"], "--size 7: there are tiny (class S), small (W), medium (A) and large (C)"),
         (["--form", "odd"], "unknown operation odd; there are default, private, pieces, requests"),
         (["--pieces", "65"], "--pieces: '65' is not a number between 1 and 64"),
         (["--threads", "0"], "--threads: '0' is not a number between 1 and"),
