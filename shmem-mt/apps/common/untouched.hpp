@@ -1,6 +1,6 @@
 // Memory that nobody has written to yet. The kernel gives a page its place, in the memory of one NUMA domain, when a
 // thread first writes to it: that of the thread's CPU. So what threads share is made untouched, and each thread writes
-// first to what it will compute with (shmem-mt/docs/mini-apps.md).
+// first to what it will compute with (shmem-mt/docs/scaling.md).
 #pragma once
 
 #include <sys/mman.h>
