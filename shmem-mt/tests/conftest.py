@@ -7,6 +7,7 @@ Tests that need one are skipped, with the reason, where there is none.
 import dataclasses
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import shlex
@@ -270,6 +271,16 @@ def sample_points(label, faster):
         yield make_point(label, **cg, metric="communication", unit="%", part="communication", scale=30)
     yield from sample_startup(label, faster)
     yield from sample_collectives(label, faster)
+    yield from sample_patterns(label, faster)
+
+
+def sample_patterns(label, faster):
+    for (pes, threads), sync in itertools.product(((2, 1), (1, 2)), ("quiet", "fence_flag")):
+        own = dict(benchmark="patterns", pes=pes, threads=threads, cores=2, sync=sync, level="multiple")
+        for context in ("default", "private") if threads > 1 else ("default",):
+            through = dict(metric="throughput", unit="bytes/s", op="halo3d", context=context)
+            yield make_point(label, **own, **through, scale=1e9 * threads * faster)
+            yield make_point(label, **own, metric="time", unit="s", op="latency", context=context, scale=1e-6 / faster)
 
 
 def sample_wait(label, faster):

@@ -318,7 +318,7 @@ NETWORK_PROFILES = {
             Group("collectives-mt", (2,), {2: (1024,)}, more=_WORLD),
             Group("halo", (2,), {1: (8192, 131072)}, points=2, more=("--size", "tiny")),
             Group("alltoallv", (2,), {1: (65536,)}),
-            _patterns(ENDS, (8, 8192), 1, _FEW_PATTERNS, more=()),
+            _patterns(ENDS, (8192,), 1, _FEW_PATTERNS[:4], more=()),
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _idle_waiters((0, 8, 256), 6, rounds=2),

@@ -108,7 +108,9 @@ def _references(found, starts, options):
     """(what is measured beside the libraries in some of these starts, why others are not)."""
     references, missing = [], []
     beside = [start for start in starts if start.has_references]
-    if any(start.program in mpi.SOURCES for start in beside):
+    # Where a template starts the PEs of hosts, an MPI that nobody has named may not know how to reach these.
+    unsure = any(library.template for library in found) and not (options.mpicc or options.mpirun)
+    if any(s.program in mpi.SOURCES and not (unsure and s.fabric.is_given and s.program in mpi.OPS) for s in beside):
         reference, problem = mpi.find(options.mpicc, options.mpirun)
         references += [reference] if reference else []
         missing += [f"the MPI reference skipped: {problem}"] if problem else []

@@ -140,7 +140,7 @@ def test_the_report_shows_the_picture(shmem_mt, wrappers, tmp_path):
     status, _, stderr = shmem_mt("run", *implementation, *chosen, "--out", run)
     assert status == 0, stderr
     results = read_results(run)
-    assert {r["metric"] for r in results} == {"rate", "time", "communication", "imbalance"}
+    assert {r["metric"] for r in results} == {"rate", "time", "communication", "imbalance", "memory"}
     assert all(r["valid"] for r in results)
     assert shmem_mt("report", run)[0] == 0
     page = (run / "report.html").read_text(encoding="utf-8")

@@ -73,6 +73,13 @@ def test_sizes_that_are_no_words_and_more_threads_than_pieces(implementation, tm
     assert pieces == {3: 1, 8: 1, 20: 2, 4096: 5}
 
 
+def test_a_pe_of_seventy_threads(implementation, tmp_path):
+    asked = ["--ops", "stream,alltoall", "--syncs", "quiet", "--contexts", "private", "--sizes", "4096"]
+    points, _ = patterns(implementation, tmp_path, 1, 70, *asked)
+    assert [(p["params"]["op"], p["valid"]) for p in points] == [("stream", True), ("alltoall", True)]
+    assert points[1]["params"]["messages"] == 70
+
+
 @pytest.mark.parametrize("level", catalogue.LEVELS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_levels(implementation, tmp_path, level, threads):

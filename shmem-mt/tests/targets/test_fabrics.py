@@ -141,13 +141,13 @@ def test_nothing_changes_on_node():
 @pytest.mark.parametrize("name", plan.NETWORK_PROFILES)
 def test_counts_suit_a_network(name):
     """No start is expected to come near its time limit; a round of the quick profile takes two minutes, and the one
-    with the mini-apps half a minute more."""
+    with the mini-apps and the patterns three quarters of a minute more."""
     chosen = (catalogue.BENCHMARKS, catalogue.select(None))
     every, starts = (plan.starts_over(fabrics.TCP, name, some, plan.Choices(), cores=2) for some in chosen)
     assert all(4 * s.estimate_s < plan.NETWORK_PROFILES[name].timeout_s for s in every)
     if name == "quick":
         assert sum(s.estimate_s for s in starts if s.rounds > 1) < 140
-        assert sum(s.estimate_s for s in starts if s.rounds == 1) < 30
+        assert sum(s.estimate_s for s in starts if s.rounds == 1) < 45
 
 
 def test_what_heddle_is_told():
