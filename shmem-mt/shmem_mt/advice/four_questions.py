@@ -13,8 +13,15 @@ from shmem_mt.advice.model import Name, Reply
 from shmem_mt.advice.policies import policies
 from shmem_mt.advice.ranking import BEST, NEAR
 from shmem_mt.advice.setups import BENCHMARK, context_words
+from shmem_mt.statistics import FEWEST_STARTS
 
 QUESTIONS: tuple[Name, ...] = ("PEs", "threads", "message size", "synchronization")
+WORDS: dict[Name, str] = {
+    "PEs": "How many PEs?",
+    "threads": "How many threads in each?",
+    "message size": "Which message size?",
+    "synchronization": "Which synchronization?",
+}
 ASK = "not measured: shmem-mt advise"
 
 
@@ -121,8 +128,10 @@ def _sizes(ranked):
             evidence.append(f"{_named(question)}: another setup is better from {units.size(change)} on")
     if not halves:
         return ["not measured", ASK + " (of three sizes and more)", evidence]
-    return ["answered", size_text(halves) + f"; a larger message is faster in {_list(dict.fromkeys(steps))}"
-            * bool(steps), evidence]  # fmt: skip
+    text = size_text(halves) + f"; a larger message is faster in {_list(dict.fromkeys(steps))}" * bool(steps)
+    if any(ranking.results[ranking.best]["starts"] < FEWEST_STARTS for ranking in ranked.values()):
+        text += f"; by medians of fewer starts than the {FEWEST_STARTS} that an interval needs"
+    return ["answered", text, evidence]
 
 
 def size_text(halves):

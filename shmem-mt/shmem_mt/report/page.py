@@ -79,7 +79,8 @@ def _answers(part):
     cards = []
     for question in four_questions.QUESTIONS if replies else ():
         first, *others = (reply for reply in replies if reply["question"] == question)
-        cards.append({"question": question, "first": first, "others": others, "several": bool(others)})
+        words = four_questions.WORDS[question]
+        cards.append({"question": words, "first": first, "others": others, "several": bool(others)})
     return {"slug": part.named("answers"), "cards": cards} if cards else None
 
 

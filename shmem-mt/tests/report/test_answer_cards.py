@@ -16,6 +16,7 @@ sys.path.append(str(Path(__file__).parents[1] / "advice"))
 from drawn import known_points, overlap_points, write_run
 
 QUESTIONS = ["PEs", "threads", "message size", "synchronization"]
+ASKED = ["How many PEs?", "How many threads in each?", "Which message size?", "Which synchronization?"]
 
 
 @pytest.fixture
@@ -53,11 +54,11 @@ def cards_of(path):
 def test_the_four_questions_come_first_with_their_evidence(made):
     path, stdout = made([*known_points(), *overlap_points(), *others()])
     cards = cards_of(path)
-    assert [question for question, *_ in cards] == QUESTIONS
+    assert [question for question, *_ in cards] == ASKED
     assert cards[0][1].startswith("2 PEs, no more than 5 % from the best in 3 of 5 answers; 1 PE for stream, random")
     assert "random, 8 B: 1 PE 100 %, 2 PEs 50 %" in cards[0][2] and len(cards[0][2]) == 6
     assert all(evidence for *_, evidence in cards)
-    assert stdout.splitlines()[-4:] == [f"{question}: {text}" for question, text, _ in cards]
+    assert stdout.splitlines()[-4:] == [f"{name}: {text}" for name, (_, text, _) in zip(QUESTIONS, cards)]
     text = re.sub("<script>.*?</script>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     before_tables = text.partition("<table")[0]
     assert 'id="answers"' in before_tables and '<a href="#answers">' in before_tables
@@ -68,7 +69,7 @@ def test_without_patterns_other_benchmarks_answer_what_they_can(made):
     for size, rate in ((4096, 5e8), (65536, 9e8)):
         sent = dict(benchmark="bandwidth", metric="bandwidth", unit="bytes/s", op="put", touch="read", cache="hot")
         points += [{**make_point(**sent, size_bytes=size, scale=rate), "round": number} for number in range(6)]
-    found = {question: text for question, text, _ in cards_of(made(points)[0])}
+    found = {name: text for name, (_, text, _) in zip(QUESTIONS, cards_of(made(points)[0]))}
     assert found["PEs"] == "not measured: shmem-mt advise"
     assert "from there on a put has half of its bandwidth" in found["message size"]
     assert found["threads"].endswith("how many threads is not measured: shmem-mt advise")
@@ -78,6 +79,7 @@ def test_without_patterns_other_benchmarks_answer_what_they_can(made):
 def test_few_starts_say_that_they_cannot_tell(made):
     found = cards_of(made([*known_points(starts=2), *others()])[0])
     assert found[0][1] == "cannot tell: 2 starts each, and an interval needs 6"
+    assert found[2][1].endswith("; by medians of fewer starts than the 6 that an interval needs")
     assert "cannot tell" in found[3][1]
 
 
