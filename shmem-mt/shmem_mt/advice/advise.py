@@ -60,12 +60,13 @@ def of_points(points, runs, patterns=PATTERNS):
 
 
 def _patterns(asked):
+    """Those to measure and to answer, in the order in which they get time."""
     for name in asked or ():
         if name not in PATTERNS:
             raise UserError(f"--pattern {name}: no pattern is called so; there are {', '.join(PATTERNS)}")
     if asked == []:
         raise UserError("--pattern names no pattern")
-    return tuple(name for name in PATTERNS if name in (asked or PATTERNS))
+    return tuple(dict.fromkeys(asked or PATTERNS))
 
 
 def _measure(options, directory, patterns):

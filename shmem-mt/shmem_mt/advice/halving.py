@@ -68,10 +68,11 @@ def second_looks(results):
     return [setup for setup in single if times_better(results[best], results[setup]).ratio < 1 + UNLUCKY]
 
 
-def race(questions, measure):
-    """Has everything measured that is wanted. `questions()` returns {question: {setup: result}} as it now is;
-    `measure({question: [setup]})` gives each of these one more start, or returns False where there is no time."""
-    for next_ones in (wanted, second_looks, wanted):
+def race(questions, measure, looks=(wanted, second_looks, wanted)):
+    """Has everything measured that the looks want, one after the other. `questions()` returns {question: {setup:
+    result}} as it now is; `measure({question: [setup]})` gives each of these one more start, or returns False where
+    there is no time."""
+    for next_ones in looks:
         done: set = set()  # nothing comes to them any more
         while needed := _needed(questions(), next_ones, done):
             if not measure(needed):

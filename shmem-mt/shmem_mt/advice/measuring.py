@@ -1,9 +1,10 @@
 """The program starts of `shmem-mt advise`: what is measured first, and starts that measure what halving.py asks for."""
 
+import functools
 import time
 from dataclasses import dataclass, replace
 
-from shmem_mt.advice.halving import MOST_ROUNDS, race
+from shmem_mt.advice.halving import MOST_ROUNDS, race, second_looks, wanted
 from shmem_mt.advice.setups import BENCHMARK, PATTERNS, questions
 from shmem_mt.catalogue import plan
 from shmem_mt.runner.results import numbered_rounds
@@ -112,7 +113,9 @@ class Conductor:
         self.firsts = {self._place(start): start for start in session.starts}
         firsts = [(number, start) for number in range(self.exhaustive or 1) for start in session.starts]
         if self._run(firsts) and not self.exhaustive:
-            race(self._questions, self._measure)
+            for pattern in self.patterns:
+                race(functools.partial(self._questions, [pattern]), self._measure, (wanted,))
+            race(self._questions, self._measure, (second_looks, wanted))
 
     def left_s(self):
         return self.budget_s - (time.monotonic() - self.began)
@@ -123,10 +126,10 @@ class Conductor:
         links = (fabric.link_rate or "", fabric.rails or 0)
         return (op, start.pes, start.threads, start.setting, LEVEL, fabric.name, *links)
 
-    def _questions(self):
+    def _questions(self, patterns=None):
         labels = {implementation.label for implementation in self.session.implementations}
         ours = [p for p in self.session.folder.results() if p["label"] in labels and p["benchmark"] == BENCHMARK]
-        found = questions([point for point in ours if point["params"]["op"] in self.patterns])
+        found = questions([point for point in ours if point["params"]["op"] in (patterns or self.patterns)])
         return {question: results for question, results in found.items() if any(self._of(question, results))}
 
     def _of(self, question, results):

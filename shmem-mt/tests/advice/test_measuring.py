@@ -8,7 +8,7 @@ import pytest
 from drawn import Machine, raw_point
 from shmem_mt.advice import measuring
 from shmem_mt.advice.measuring import Cell, Conductor, contexts, covering, planner
-from shmem_mt.advice.ranking import rank
+from shmem_mt.advice.ranking import BEST, rank
 from shmem_mt.advice.setups import PATTERNS, questions
 from shmem_mt.catalogue import plan
 from shmem_mt.catalogue.plan import Room, splits
@@ -109,7 +109,7 @@ class Clock:
 def advised(tmp_path, monkeypatch):
     """Runs a session: advised(budget_s) returns the (PEs, threads, arguments) of each start."""
 
-    def run(budget_s, seconds=1.0, never=(), seed=1, patterns=("stream", "random")):
+    def run(budget_s, seconds=1.0, never=(), seed=1, patterns=("stream", "random"), name="run"):
         drawn, clock, order = Machine(seed, CORES, noise=0.02), Clock(), []
         pretended = Pretended(drawn, never)
 
@@ -126,7 +126,7 @@ def advised(tmp_path, monkeypatch):
         monkeypatch.setattr(session.build, "build", lambda *_: {})
         monkeypatch.setattr(session.build, "hand_over", lambda *_: None)
         starts = planned(patterns, sizes=(64,))
-        run.folder = results.RunFolder.open(str(tmp_path / "run"))
+        run.folder = results.RunFolder.open(str(tmp_path / name))
         made = session.Session(run.folder, [pretended], "quick", starts, machine.facts(), {fabrics.ON_NODE: None}, 1,
                                False)  # fmt: skip
         made.settings = {}
@@ -167,6 +167,14 @@ def test_what_no_start_reports_is_not_asked_for_again_and_again(advised):
     assert len(order) < 100
     starts = {setup: r["starts"] for setup, r in next(iter(questions(advised.folder.results()).values())).items()}
     assert [starts[setup] for setup in best] == [1, 1, 1]
+
+
+def test_in_a_short_time_some_patterns_are_finished(advised):
+    """The first one first."""
+    whole = len(advised(1e6, name="whole"))
+    advised(whole * 0.7, patterns=("random", "stream"), name="short")
+    verdicts = {q.op: rank(found).verdict for q, found in questions(advised.folder.results()).items()}
+    assert (verdicts["random"] == BEST) > (verdicts["stream"] == BEST)
 
 
 def test_a_run_that_was_cut_off_goes_on(advised):
