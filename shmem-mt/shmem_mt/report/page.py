@@ -75,10 +75,9 @@ def _part(part):
 def _answers(part):
     """The cards of the four questions; None where there are no points that could answer one. Of several implementations
     and fabrics the first stands in the card, and the others in its evidence."""
-    replies = four_questions.replies(part.points.points)
     cards = []
-    for question in four_questions.QUESTIONS if replies else ():
-        first, *others = (reply for reply in replies if reply["question"] == question)
+    for question in four_questions.QUESTIONS if part.replies else ():
+        first, *others = (reply for reply in part.replies if reply["question"] == question)
         words = four_questions.WORDS[question]
         cards.append({"question": words, "first": first, "others": others, "several": bool(others)})
     return {"slug": part.named("answers"), "cards": cards} if cards else None

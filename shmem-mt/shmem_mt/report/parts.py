@@ -1,7 +1,9 @@
 """A page has a part for each machine: runs of one machine stand side by side, those of two are never compared."""
 
+import functools
 from dataclasses import dataclass
 
+from shmem_mt.advice import four_questions
 from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.results import MACHINE, unlike
 
@@ -15,6 +17,11 @@ class Part:
     points: Points
     charts: list
     pictures: list
+
+    @functools.cached_property
+    def replies(self):
+        """The answers to the four questions, as advice.model.Reply."""
+        return four_questions.replies(self.points.points)
 
     def named(self, slug):
         return slug + self.suffix

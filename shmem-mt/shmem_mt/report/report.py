@@ -60,10 +60,9 @@ def report(options):
 
 def print_answers(part, is_named):
     """The four short answers; `is_named`: below the name of the part."""
-    replies = four_questions.replies(part.points.points)
-    several = len(replies) > len(four_questions.QUESTIONS)
-    told = [f"{page.name_of(part)}:"] * (is_named and bool(replies))
-    for line in [*told, *(four_questions.line(reply, several) for reply in replies)]:
+    several = len(part.replies) > len(four_questions.QUESTIONS)
+    told = [f"{page.name_of(part)}:"] * (is_named and bool(part.replies))
+    for line in [*told, *(four_questions.line(reply, several) for reply in part.replies)]:
         print(line)
 
 
