@@ -41,7 +41,7 @@ def advise(options):
     if options.json:
         print(json.dumps(advice, indent=1))
     else:
-        print("\n".join(words.lines(advice["patterns"], advice["questions"])))
+        print("\n".join(words.lines(advice)))
     return status
 
 

@@ -35,7 +35,7 @@ def replies(points, ranked=None):
         own = [p for p in points if (p["label"], p["params"]["fabric"]) == (label, fabric)]
         mine = {q: ranking for q, ranking in ranked.items() if (q.label, q.fabric) == (label, fabric)}
         made = _of_patterns(mine) if mine else other_benchmarks.replies(own)
-        made["synchronization"][2].extend(_policy_lines(own))
+        made["synchronization"][2].extend(map(policy_words, policies(own)))
         for question in QUESTIONS:
             verdict, text, evidence = made[question]
             found.append(Reply(question=question, fabric=fabric, library=label, verdict=verdict, text=text,
@@ -152,12 +152,10 @@ def _about(count):
     return f"{count:.0f} B"
 
 
-def _policy_lines(points):
-    """What the benchmark overlap says."""
-    for policy in policies(points):
-        what = f"progress policy, {policy['op']}, {units.size(policy['size_bytes'])}: "
-        if policy["verdict"] == BEST:
-            others = [name for name in policy["within_5_percent"] if name != policy["best"]]
-            yield what + policy["best"] + f" (no more than 5 % from it: {_list(others)})" * bool(others)
-        else:
-            yield what + f"cannot tell: {policy['why']}"
+def policy_words(policy):
+    """What a model.Policy says."""
+    what = f"progress policy, {policy['op']}, {units.size(policy['size_bytes'])}: "
+    if policy["verdict"] != BEST:
+        return f"{what}cannot tell: {policy['why']}"
+    others = [name for name in policy["within_5_percent"] if name != policy["best"]]
+    return what + policy["best"] + f" (no more than 5 % from it: {_list(others)})" * bool(others)

@@ -9,14 +9,17 @@ INDENT = "    "
 MOST_NEAR = 4  # setups that are named
 
 
-def lines(patterns, replies):
-    """The lines for people, of lists of model.Pattern and model.Reply."""
+def lines(advice):
+    """The lines for people, of a model.Advice."""
+    patterns, replies = advice["patterns"], advice["questions"]
     found: list[str] = []
     for number, pattern in enumerate(patterns):
         if _where(pattern) != _where(patterns[number - 1]) or not number:
             found += ["", _where(pattern)]
         found += of_pattern(pattern)
     several = len({(reply["library"], reply["fabric"]) for reply in replies}) > 1
+    found += [f"{policy['library']} over {policy['fabric']}, {four_questions.policy_words(policy)}"
+              for policy in advice["policies"]]  # fmt: skip
     return [*found, "", *(four_questions.line(reply, several) for reply in replies)]
 
 

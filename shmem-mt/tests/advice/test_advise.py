@@ -84,7 +84,7 @@ def test_few_starts_cannot_tell(shmem_mt, tmp_path):
 def test_the_text_says_what_json_does(shmem_mt, known):
     status, stdout, _ = shmem_mt("advise", known, "--budget", "0")
     assert status == 0
-    assert "A over on-node" in stdout
+    assert "A over on-node" in stdout and "A over on-node, progress policy, put, 1 MiB: auto\n" in stdout
     best = "stream, 64 B: 2 PEs x 1 thread, default context, quiet: 200 MB/s, 6 starts"
     assert f"{best}, 100 % (100 to 100 %) better than 1 PE x 2 threads, private contexts, request_merged" in stdout
     assert "another setup is better from 256 KiB on" in stdout and "collective, 8 B: cannot tell: " in stdout
