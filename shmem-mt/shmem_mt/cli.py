@@ -227,7 +227,7 @@ def _add_advise(commands):
     advise.add_argument("--out", metavar="DIR", help="the new run folder, where there is no RUN")
     advise.add_argument("--exhaustive", type=_positive, metavar="N", help=argparse.SUPPRESS)  # tests/advice/validate.py
     others = ["pes", "threads", "mpicc", "mpirun", "partners", "size", "outstanding", "sync", "seed", "compute_ratio"]
-    others += ["computation", "policies", "polls_us", "plant_fault", "messages"]
+    others += ["computation", "policies", "polls_us", "plant_fault", "messages", "scale"]
     advise.set_defaults(call=_advise, profile="quick", dry_run=False, set_aside=False, **dict.fromkeys(others))
 
 

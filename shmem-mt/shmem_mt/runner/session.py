@@ -12,14 +12,14 @@ import time
 from shmem_mt import __version__, sources
 from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.errors import MeasuredOtherwiseError, UserError
-from shmem_mt.runner import dry_run, images, placing, verdicts
+from shmem_mt.runner import beside_libraries, dry_run, images, placing, verdicts
 from shmem_mt.runner.forecast import COMPILE_S, Forecast
 from shmem_mt.runner.points import describe
 from shmem_mt.runner.process import last_lines, run_program
 from shmem_mt.runner.progress_display import Display
 from shmem_mt.runner.results import MACHINE, RunFolder, load_machine, unlike, why_invalid
 from shmem_mt.statistics import FEWEST_STARTS
-from shmem_mt.targets import build, fabrics, host_facts, machine, mpi, openshmem, ucx
+from shmem_mt.targets import build, fabrics, host_facts, machine, openshmem
 from shmem_mt.targets import places as places_of
 
 MOST_FAILURES = 2  # a program start that failed this often is not tried again
@@ -77,7 +77,7 @@ def run(options, starts_over=plan.starts_over, conductor=None):
         if not any(i.measures(start) for i in found for start in starts):
             reasons = skips + too_large + placing.unable(found, hosts_of)
             raise UserError("; ".join(reasons) or "nothing to measure with these options")
-        references, missing = _references(found, starts, options)
+        references, missing = beside_libraries.find(found, starts, options)
         folder = RunFolder.read(_directory(options, stack))
         seen, unseen = [], []
         if not options.dry_run:
@@ -99,28 +99,8 @@ def run(options, starts_over=plan.starts_over, conductor=None):
         folder.go_on()
         session.write_command(options)
         session.hosts = seen if len(seen) > 1 else session.hosts
-        session.skip(*skips, *too_large, *unseen, *placing.unable(found, hosts_of))
-        session.skip(*missing)
+        session.skip(*skips, *too_large, *unseen, *placing.unable(found, hosts_of), *missing)
         return session.measure(conductor)
-
-
-def _references(found, starts, options):
-    """(what is measured beside the libraries in some of these starts, why others are not)."""
-    references, missing = [], []
-    beside = [start for start in starts if start.has_references]
-    # Where a template starts the PEs of hosts, an MPI that nobody has named may not know how to reach these.
-    unsure = any(library.template for library in found) and not (options.mpicc or options.mpirun)
-    if any(s.program in mpi.SOURCES and not (unsure and s.fabric.is_given and s.program in mpi.OPS) for s in beside):
-        reference, problem = mpi.find(options.mpicc, options.mpirun)
-        references += [reference] if reference else []
-        missing += [f"the MPI reference skipped: {problem}"] if problem else []
-    over = {start.fabric for start in beside if start.fabric.is_network and start.program in ucx.SOURCES}
-    able = [library for library in found if not all(library.unable(fabric) for fabric in over)]
-    if over and able:
-        reference, problem = ucx.find(able[0])
-        references += [reference] if reference else []
-        missing += [f"{ucx.NAME} skipped: {problem}"] if problem else []
-    return references, missing
 
 
 def _directory(options, stack):
@@ -473,8 +453,10 @@ class Session:
     def _shares(self):
         """What others took of the CPUs' time: of the invocations on this folder the most."""
         before = self.before.get("machine", {})
-        return {name: max(share, before.get(name) or 0) if share is not None else before.get(name)
-                for name, share in machine.since(self.counters).items()}
+        return {
+            name: max(share, before.get(name) or 0) if share is not None else before.get(name)
+            for name, share in machine.since(self.counters).items()
+        }
 
     def _all_hand_overs(self):
         """Of a line from core to core, once a round of each invocation on this folder."""

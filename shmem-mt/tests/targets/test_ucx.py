@@ -2,7 +2,7 @@
 
 import pytest
 from shmem_mt.catalogue import catalogue, plan
-from shmem_mt.runner import session
+from shmem_mt.runner import beside_libraries
 from shmem_mt.targets import fabrics, mpi, ucx
 from shmem_mt.targets.libraries import class_of
 
@@ -87,13 +87,13 @@ def test_rails_are_more_than_it_knows(bare):
 
 def test_what_is_missing_is_told(monkeypatch):
     monkeypatch.setattr(ucx.build, "said_by_probe", lambda _: (None, "no such file"))
-    monkeypatch.setattr(session.mpi, "find", lambda *_: (None, "no mpicc"))
+    monkeypatch.setattr(beside_libraries.mpi, "find", lambda *_: (None, "no mpicc"))
     options = type("Options", (), {"mpicc": None, "mpirun": None})
-    found, missing = session._references([library("Heddle")], planned(fabrics.TCP, "quick", "latency"), options)
+    found, missing = beside_libraries.find([library("Heddle")], planned(fabrics.TCP, "quick", "latency"), options)
     assert found == [] and missing == [
         "the MPI reference skipped: no mpicc",
         "bare UCX skipped: no headers and library of UCX (ucp/api/ucp.h, -lucp) with oshcc",
     ]
-    assert session._references([library("Heddle")], planned(fabrics.ON_NODE, "quick", "latency"), options) == ([], [])
+    assert beside_libraries.find([library("Heddle")], planned(fabrics.ON_NODE, "quick", "latency"), options) == ([], [])
     # A library that cannot be told of the fabric does not start it.
-    assert session._references([library("Other")], planned(SYSV, "quick", "latency"), options)[1] == missing[:1]
+    assert beside_libraries.find([library("Other")], planned(SYSV, "quick", "latency"), options)[1] == missing[:1]
