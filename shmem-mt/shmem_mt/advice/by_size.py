@@ -24,21 +24,20 @@ def changes_at(sizes, size):
 
 
 def half_bandwidth(sizes):
-    """The size, in bytes, from which on messages have half of the highest bandwidth of any size (n1/2), each size with
+    """The least size, in bytes, whose messages have half of the highest bandwidth of any size (n1/2), each size with
     its best setup; between two sizes on the line between them, by the logarithm of the size. None of fewer than three
     sizes, and of what is no bandwidth."""
     best = {size: ranking.results[ranking.best] for size, ranking in sorted(sizes.items())}
     if len(best) < 3 or any(result["unit"] != BYTES_A_SECOND for result in best.values()):
         return None
     rates = {size: result["median"] for size, result in best.items()}
-    half = max(rates.values()) / 2
-    below = [size for size in rates if rates[size] < half]
+    peak = max(rates, key=rates.__getitem__)
+    half = rates[peak] / 2
+    below = [size for size in rates if size < peak and rates[size] < half]
     if not below:
         return float(min(rates))
     last = max(below)
-    above = min((size for size in rates if size > last), default=None)
-    if above is None:  # the largest size has lost what smaller ones have
-        return None
+    above = min(size for size in rates if size > last)
     share = (half - rates[last]) / (rates[above] - rates[last])
     return 2 ** (math.log2(last) + share * (math.log2(above) - math.log2(last)))
 

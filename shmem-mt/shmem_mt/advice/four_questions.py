@@ -107,8 +107,8 @@ def _list(words):
 def _syncs(ranked):
     verdict, text, evidence = _by_axis(ranked, lambda setup: setup.sync, str)
     contexts = Counter(ranking.best.context for ranking in ranked.values() if ranking.verdict == BEST)
-    if contexts:
-        context, count = contexts.most_common(1)[0]
+    context, count = contexts.most_common(1)[0] if contexts else ("", 0)
+    if 2 * count > sum(contexts.values()):
         text += f"; the best uses {context_words(context)} in {count} of {sum(contexts.values())}"
     return [verdict, text, evidence]
 

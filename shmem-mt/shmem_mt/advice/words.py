@@ -58,7 +58,10 @@ def _margin(pattern):
     if pattern["margin"] is None:
         return ""
     low, high = (100 * value for value in pattern["interval"])
-    return f", {100 * pattern['margin']:.0f} % ({low:.0f} to {high:.0f} %) better than {way_words(pattern['second'])}"
+    second = way_words(pattern["second"])
+    if low <= 0:
+        return f", not clearly better than {second} ({low:.0f} to {high:.0f} %)"
+    return f", {100 * pattern['margin']:.0f} % ({low:.0f} to {high:.0f} %) better than {second}"
 
 
 def _more(pattern):

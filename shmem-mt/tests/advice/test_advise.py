@@ -87,10 +87,18 @@ def test_the_text_says_what_json_does(shmem_mt, known):
     assert "A over on-node" in stdout and "A over on-node, progress policy, put, 1 MiB: auto\n" in stdout
     best = "stream, 64 B: 2 PEs x 1 thread, default context, quiet: 200 MB/s, 6 starts"
     assert f"{best}, 100 % (100 to 100 %) better than 1 PE x 2 threads, private contexts, request_merged" in stdout
+    assert "16 KiB: 2 PEs x 1 thread, default context, quiet: 3.00 GB/s, 6 starts, 2 % (2 to 2 %) better than" in stdout
     assert "another setup is better from 256 KiB on" in stdout and "collective, 8 B: cannot tell: " in stdout
     assert "OMP_NUM_THREADS=2 oshrun -n 1 -c 2 ./program" in stdout
     assert [line.partition(":")[0] for line in stdout.splitlines()[-4:]] == [
         "PEs", "threads", "message size", "synchronization"]  # fmt: skip
+
+
+def test_what_is_not_clearly_better_is_not_called_so(shmem_mt, tmp_path):
+    points = [raw_point(setup, 1e9 * wobble, number) for setup, wobbles in ((FLAT, WOBBLE), (WORST, WOBBLE[::-1]))
+              for number, wobble in enumerate(wobbles)]  # fmt: skip
+    stdout = shmem_mt("advise", write_run(tmp_path / "run", points), "--budget", "0")[1]
+    assert f"6 starts, not clearly better than {WORST} (-" in stdout
 
 
 def test_patterns_are_chosen(shmem_mt, known):

@@ -35,7 +35,8 @@ def made(shmem_mt, tmp_path, monkeypatch):
 
 def others(label="A"):
     """Points of other benchmarks than patterns, of several starts."""
-    return [{**point, "round": number} for number in range(6) for point in sample_points(label, 1.0)]
+    points = [point for point in sample_points(label, 1.0) if point["benchmark"] != "patterns"]
+    return [{**point, "round": number} for number in range(6) for point in points]
 
 
 def cards_of(path):
