@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import subprocess
 
 import pytest
 from drawn import FLAT, WOBBLE, WORST, known_points, overlap_points, raw_point, write_run
@@ -11,6 +12,19 @@ from shmem_mt.advice.ranking import COMMON_SYNCS
 from shmem_mt.advice.setups import Setup
 from shmem_mt.cli import main
 from shmem_mt.runner.results import load_machine
+
+# What the calls of recipes.py use.
+_DECLARED = """
+#include <shmem.h>
+#include <shmemx.h>
+static int provided, pe, thread, threads, t;
+static long flag, word, value;
+static size_t count, bytes;
+static double *dest, *source;
+static uint64_t signal;
+static shmem_team_t team;
+static shmemx_request_t request;
+"""
 
 
 @pytest.fixture
@@ -211,10 +225,35 @@ def test_each_synchronization_has_a_call(sync):
 
 
 def test_each_choice_has_its_lines():
-    assert recipes.command(Setup(4, 1, "default", "quiet")) == "oshrun -n 4 ./program"
+    assert recipes.command(Setup(4, 1, "default", "quiet")) == "oshrun -n 4 --bind core ./program"
     assert recipes.environment(Setup(2, 2, "default", "quiet", setting="channels:2")) == [
         "OMP_NUM_THREADS=2", "HEDDLE_NET_CHANNELS=2"]  # fmt: skip
     assert recipes.calls(Setup(4, 1, "default", "quiet"))[0] == "shmem_init_thread(SHMEM_THREAD_SINGLE, &provided);"
     assert recipes.calls(Setup(4, 1, "default", "quiet"))[2].startswith("shmem_quiet();")
     assert "ctx[t % 4]" in recipes.calls(Setup(1, 8, "pool:4", "quiet"))[1]
     assert "SHMEM_THREAD_SERIALIZED" in recipes.calls(Setup(1, 8, "serialized", "quiet", level="serialized"))[0]
+
+
+def test_the_calls_go_through_the_context_of_the_setup():
+    assert recipes.calls(Setup(1, 2, "private", "request_each"))[2].startswith("shmemx_ctx_double_put_nbe(ctx, dest")
+    assert recipes.calls(Setup(1, 2, "default", "request_each"))[2].startswith("shmemx_double_put_nbe(dest")
+    assert "quiet(ctx[t % 4]);" in recipes.calls(Setup(1, 8, "pool:4", "quiet"))[2]
+    # One thread completes for all: it must not leave out what others have sent through other contexts.
+    assert "i < 4; ++i) shmem_ctx_quiet(ctx[i]);" in recipes.calls(Setup(1, 8, "pool:4", "thread_quiet"))[-1]
+
+
+def test_the_calls_compile(wrappers, tmp_path):
+    """All of them, so that they can be pasted."""
+    functions = []
+    for context in ("default", "shared", "private", "serialized", "pool:2"):
+        for sync in recipes.SYNCS:
+            lines = recipes.calls(Setup(1, 4, context, sync, level="multiple"))
+            ctx = "shmem_ctx_t ctx[2]" if context == "pool:2" else "shmem_ctx_t ctx"
+            functions.append("\n".join([f"void f{len(functions)}({ctx}) {{", *lines, "}"]))
+    source = tmp_path / "calls.c"
+    source.write_text(_DECLARED + "\n".join(functions), encoding="utf-8")
+    done = subprocess.run([wrappers[0], "-fsyntax-only", "-Werror=implicit-function-declaration", str(source)],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    if "shmemx.h" in done.stderr:
+        pytest.skip("the library has no shmemx.h")
+    assert done.returncode == 0, done.stderr
