@@ -25,19 +25,24 @@ def policies(points):
         params = point["params"]
         if (point["benchmark"], point["metric"]) != ("overlap", "time") or point["valid"] is False:
             continue
-        if params.get("part") in _PARTS and not params.get("oversubscribed"):
+        is_whole = "policy" in params and min(point["samples"]) > 0
+        if is_whole and params.get("part") in _PARTS and not params.get("oversubscribed"):
             rest = tuple(sorted((name, str(v)) for name, v in params.items() if name not in _NOT_ASKED))
             parts = found.setdefault((point["label"], rest), {}).setdefault(_Name(params["policy"]), {})
             parts[params["part"]] = point
     judged = [{name: _together(parts) for name, parts in every.items() if len(parts) == 3} for every in found.values()]
+    judged = [{name: result for name, result in results.items() if result} for results in judged]
     return [_policy(rank(results)) for results in judged if len(results) > 1]
 
 
 def _together(parts):
-    """A result: the time of both together over that of one after the other, a value a start."""
+    """A result: the time of both together over that of one after the other, a value a start. None where no start has
+    measured all parts."""
     rounds_of = {part: numbered_rounds(point) for part, point in parts.items()}
     values = {part: dict(zip(found, start_values(found.values()))) for part, found in rounds_of.items()}
     rounds = [number for number in values["total"] if all(number in of_part for of_part in values.values())]
+    if not rounds:
+        return None
     samples = [
         float(values["total"][n] / max(values["communication"][n] + values["compute"][n], 1e-12)) for n in rounds
     ]

@@ -120,6 +120,17 @@ def test_patterns_are_chosen(shmem_mt, known):
         "random", "stream"}  # fmt: skip
 
 
+def test_overlap_that_is_not_whole_gives_no_policy(shmem_mt, tmp_path):
+    """A start that was cut off, a point of another program, and a clock that stood still."""
+    whole = list(overlap_points())
+    cut = [p for p in whole if (p["params"]["part"] == "total") == (p["round"] < 3)]
+    other = [{**p, "params": {name: value for name, value in p["params"].items() if name != "policy"}} for p in whole]
+    still = [{**p, "samples": [0.0]} for p in whole]
+    for number, overlap in enumerate((cut, other, still)):
+        folder = write_run(tmp_path / str(number), [*known_points(), *overlap])
+        assert answers(shmem_mt, folder)["policies"] == []
+
+
 def test_a_larger_message_that_is_faster_is_said(shmem_mt, tmp_path):
     points = []
     for size, seconds in ((64, 1e-5), (128, 5e-6)):
