@@ -83,7 +83,8 @@ def question_of(point):
 
 def questions(points, benchmark=BENCHMARK, metrics=("throughput", "time")):
     """{question: {setup: result}} of the points that can be judged: valid ones, and on-node those with a core for each
-    thread. Hosts within the machine share its cores."""
+    thread. Hosts within the machine share its cores. Times of patterns are those with the most cores alone: fewer have
+    fewer partners at the same time, and smaller sums."""
     found: dict[Question, dict[Setup, dict]] = {}
     for point in points:
         if point["benchmark"] != benchmark or point["metric"] not in metrics:
@@ -92,7 +93,16 @@ def questions(points, benchmark=BENCHMARK, metrics=("throughput", "time")):
         if point["valid"] is False or shares or min(point["samples"]) <= 0:
             continue
         found.setdefault(question_of(point), {})[setup_of(point["params"])] = point
-    return found
+    is_of_all = benchmark == BENCHMARK
+    return {question: _of_most_cores(results) if is_of_all else results for question, results in found.items()}
+
+
+def _of_most_cores(results):
+    """Of times those with the most PEs x threads; of throughputs all, for fewer cores that get more are better."""
+    if sense(results) > 0:
+        return results
+    most = max(setup.pes * setup.threads for setup in results)
+    return {setup: result for setup, result in results.items() if setup.pes * setup.threads == most}
 
 
 def sense(results):

@@ -100,3 +100,14 @@ def test_the_default_is_a_pe_a_core_under_the_plainest_completion():
     assert ranked({EACH: SIX, MERGED: SIX}).default is None
     assert ranked({Setup(4, 1, "default", "fence_flag"): SIX, EACH: SIX}).default.sync == "fence_flag"
     assert ranked({MERGED: SIX, THREADED: SIX}).worst_common is None
+
+
+def test_times_of_fewer_cores_are_not_compared():
+    """A sum over two PEs takes less than one over eight, and a round trip beside one other less than beside four. Of
+    throughput fewer cores that get more are better."""
+    few, many, threads = (Setup(p, t, "default", "blocking", level="multiple") for p, t in ((2, 1), (8, 1), (1, 8)))
+    for op, metric, unit, best in (("collective", "time", "s", threads), ("stream", "throughput", "bytes/s", many)):
+        points = [result(setup, scaled(value), op=op, metric=metric, unit=unit)
+                  for setup, value in ((few, 2e-6), (many, 9e-6), (threads, 8e-6))]  # fmt: skip
+        (results,) = questions(points).values()
+        assert rank(results).best == best and (few in results) == (metric == "throughput")
