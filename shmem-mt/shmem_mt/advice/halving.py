@@ -71,11 +71,14 @@ def second_looks(results):
 def race(questions, measure, looks=(wanted, second_looks, wanted)):
     """Has everything measured that the looks want, one after the other. `questions()` returns {question: {setup:
     result}} as it now is; `measure({question: [setup]})` gives each of these one more start, or returns False where
-    there is no time."""
+    there is no time, and None where it cannot: then the next look is taken."""
     for next_ones in looks:
         done: set = set()  # nothing comes to them any more
         while needed := _needed(questions(), next_ones, done):
-            if not measure(needed):
+            is_done = measure(needed)
+            if is_done is None:
+                break
+            if not is_done:
                 return
 
 

@@ -142,7 +142,8 @@ class Conductor:
                 yield setup, self.firsts[place]
 
     def _measure(self, needed):
-        """One more start for each of {question: [setup]}; False where there is no time, or none gives a value."""
+        """One more start for each of {question: [setup]}; False where there is no time, None where none is left that
+        gives a value."""
         cells: dict[tuple, set] = {}
         every = self._questions()
         for question, setups in needed.items():
@@ -158,7 +159,7 @@ class Conductor:
         jobs = [
             (number, self._narrowed(first, *part)) for (number, first), its in cells.items() for part in covering(its)
         ]
-        return bool(jobs) and self._run(jobs)
+        return self._run(jobs) if jobs else None
 
     def _narrowed(self, first, sizes, its_contexts, syncs):
         """The start with these sizes, contexts and synchronizations alone."""
@@ -173,9 +174,16 @@ class Conductor:
         return replace(first, arguments=tuple(arguments), points=points, estimate_s=plan.START_S + points * each_s)
 
     def _run(self, jobs):
-        """Runs (round, start) pairs as long as there is time for them. False where there was not for all."""
+        """Runs (round, start) pairs as long as there is time for them. False where there was not for all. What an
+        earlier invocation has done takes none."""
         for number, start in jobs:
+            if self._is_done(number, start):
+                continue
             if self.session.expected_of(start) > self.left_s():
                 return False
             self.session.run_start(number, start, self.left_s())
         return True
+
+    def _is_done(self, number, start):
+        labels = [one.label for one in self.session.implementations if one.measures(start)]
+        return all(self.session.folder.has_job(start.key(label, number)) for label in labels)

@@ -92,3 +92,17 @@ def test_a_race_that_is_cut_off_ends_at_once_and_goes_on(starts):
     assert machine.starts <= max(starts, len(machine.truth)) + len(machine.truth) / 2
     race(machine.results, machine.measure)
     assert machine.loss(rank(machine.results()[machine.question()]).best) <= 0.05
+
+
+def test_what_cannot_be_measured_ends_a_look_and_not_the_race():
+    """Such as setups of another thread level, which a run has and advise does not start."""
+    seen = []
+
+    def look(name):
+        return lambda _results: seen.append(name) or ["a setup"]
+
+    race(lambda: {"question": {}}, lambda _needed: None, (look("first"), look("second")))
+    assert seen == ["first", "second"]
+    seen.clear()
+    race(lambda: {"question": {}}, lambda _needed: False, (look("first"), look("second")))
+    assert seen == ["first"]

@@ -183,3 +183,12 @@ def test_a_run_that_was_cut_off_goes_on(advised):
     looks = [[start for start in order if "--syncs" not in start[2]] for order in (first, then)]
     assert len(looks[0]) == len(first) == 2 and len(looks[0]) + len(looks[1]) == 2 * len(splits(CORES))
     assert advised(1e6) == []
+
+
+def test_what_is_done_takes_no_time_of_the_next_budget(advised):
+    """Each first look took longer than that budget, and is there: single setups fit."""
+    looks = len(splits(CORES))
+    first = advised(8 * looks + 8, seconds=8, patterns=("stream",))
+    assert sum("--syncs" not in start[2] for start in first) == looks
+    then = advised(7.5, seconds=0.1, patterns=("stream",))
+    assert then and all("--syncs" in start[2] for start in then)
