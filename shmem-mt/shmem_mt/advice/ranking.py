@@ -60,17 +60,23 @@ class Ranking:
     @property
     def default(self):
         """What a user gets who thinks of nothing; None where it was not measured."""
-        plain = [s for s in self.results if s.threads == 1 and s.context == "default" and not s.setting]
+        plain = [s for s in self._of_all_cores() if s.threads == 1 and s.context == "default" and not s.setting]
         for sync in DEFAULT_SYNCS:
             if found := [setup for setup in plain if setup.sync == sync]:
-                return max(found, key=lambda setup: (setup.pes, setup.level == "single"))
+                return max(found, key=lambda setup: setup.level == "single")
         return None
 
     @property
     def worst_common(self):
         """The worst of what programs commonly do; None where none of that was measured."""
-        common = [s for s in self.results if s.context in COMMON_CONTEXTS and s.sync in COMMON_SYNCS and not s.setting]
+        every = self._of_all_cores()
+        common = [s for s in every if s.context in COMMON_CONTEXTS and s.sync in COMMON_SYNCS and not s.setting]
         return max(common, key=lambda setup: self.times(setup).ratio, default=None)
+
+    def _of_all_cores(self):
+        """The setups with the most PEs x threads: nobody leaves cores idle by habit."""
+        most = max(setup.pes * setup.threads for setup in self.results)
+        return [setup for setup in self.results if setup.pes * setup.threads == most]
 
     def times(self, setup):
         """How many times better the best one is than that."""

@@ -111,3 +111,11 @@ def test_times_of_fewer_cores_are_not_compared():
                   for setup, value in ((few, 2e-6), (many, 9e-6), (threads, 8e-6))]  # fmt: skip
         (results,) = questions(points).values()
         assert rank(results).best == best and (few in results) == (metric == "throughput")
+
+
+def test_the_default_and_the_worst_choice_use_all_cores():
+    """Two PEs on eight cores are not a PE a core, and lose by the cores that they leave idle."""
+    few, threads, mixed = (Setup(p, t, "private" if t > 1 else "default", "quiet") for p, t in ((2, 1), (1, 8), (4, 2)))
+    found = ranked({few: scaled(1), threads: scaled(4), mixed: scaled(3)})
+    assert found.best == threads and few in found.behind
+    assert (found.default, found.worst_common) == (None, mixed)
