@@ -172,6 +172,20 @@ std::vector<Layout> layouts_of(Job& job, const Setting& setting, Skips& skips) {
     return layouts;
 }
 
+// Of the sizes, those of vectors of doubles that are not too large; says which are left out.
+std::vector<long> vectors_of(Job& job, Skips& skips) {
+    std::vector<long> sizes;
+    for (const long size : job.options().sizes) {
+        const std::string reason = size % 8 != 0 ? "a vector of doubles has a multiple of 8 bytes"
+                                   : size > job.options().buffer_bytes
+                                       ? "it would need buffers larger than --buffer-bytes"
+                                       : "";
+        if (!skips.add({name_of(Pattern::kCollective) + " of " + std::to_string(size) + " bytes", reason}))
+            sizes.push_back(size);
+    }
+    return sizes;
+}
+
 void run_all(Job& job, Setting setting) {
     Skips skips(job);
     for (const std::string& name : job.options().contexts) setting.contexts.push_back(context_named(name));
@@ -192,7 +206,9 @@ void run_all(Job& job, Setting setting) {
     }
     if (!job.options().wants_op(name_of(Pattern::kCollective)))
         return;
-    const std::vector<long>& sizes = job.options().sizes;
+    const std::vector<long> sizes = vectors_of(job, skips);
+    if (sizes.empty())
+        return;
     const size_t bytes = static_cast<size_t>(*std::max_element(sizes.begin(), sizes.end())) + 16;
     auto* const source = static_cast<double*>(symmetric_alloc(bytes));
     auto* const dest = static_cast<double*>(symmetric_alloc(bytes));

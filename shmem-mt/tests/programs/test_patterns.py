@@ -73,6 +73,15 @@ def test_sizes_that_are_no_words_and_more_threads_than_pieces(implementation, tm
     assert pieces == {3: 1, 8: 1, 20: 2, 4096: 5}
 
 
+def test_a_sum_is_of_the_size_that_its_point_has(implementation, tmp_path):
+    """Doubles are 8 bytes each; and the buffers of a collective have a limit like those of messages."""
+    asked = ["--ops", "collective", "--sizes", "12,16,4096", "--buffer-bytes", "2048"]
+    points, skipped = patterns(implementation, tmp_path, 2, 1, *asked)
+    assert {p["params"]["size_bytes"] for p in points} == {16}
+    assert {what for what in skipped if what.startswith("collective of")} == {
+        "collective of 12 bytes", "collective of 4096 bytes"}  # fmt: skip
+
+
 def test_a_pe_of_seventy_threads(implementation, tmp_path):
     asked = ["--ops", "stream,alltoall", "--syncs", "quiet", "--contexts", "private", "--sizes", "4096"]
     points, _ = patterns(implementation, tmp_path, 1, 70, *asked)
