@@ -43,9 +43,10 @@ def contexts(threads):
 
 def divisions(room):
     """The (PEs, threads) that use the cores of a room (plan.Room); of hosts with too few cores for two such, those of
-    twice as many."""
+    twice as many. Those with more threads than a program takes are left out."""
     found = plan.splits(room.cores, room.hosts)
-    return found if len(found) > 1 or room.hosts == 1 else plan.splits(2 * room.cores, room.hosts)
+    found = found if len(found) > 1 or room.hosts == 1 else plan.splits(2 * room.cores, room.hosts)
+    return [(pes, threads) for pes, threads in found if threads <= plan.MOST_THREADS]
 
 
 def planner(patterns=PATTERNS):

@@ -52,6 +52,7 @@ def test_the_first_look_is_at_every_split():
     assert given(found[0])["--sizes"] == ",".join(map(str, measuring.SIZES["stream"]))
     assert set(measuring.SIZES) == set(PATTERNS)
     assert {given(start)["--sizes"] for start in planned(PATTERNS, sizes=(64,))} == {"64"}
+    assert max(start.threads for start in planned(("stream",), room=Room(1024))) == 512  # a program takes no 1024
 
 
 def test_over_a_network_channels_are_compared_where_there_are_threads():
