@@ -2,8 +2,8 @@
 // start has one division; the driver compares starts. Of each pattern and size all synchronizations (ways.hpp) and all
 // contexts are measured in turns:
 //   throughput  of the whole job, bytes a second; of random operations a second
-//   time        of latency, a round trip of a thread with its partner, while all others do the same; of collective, a sum
-//               over the vectors of all threads
+//   time        of latency, a round trip of a thread with its partner, while all others do the same; of collective, a
+//               sum over the vectors of all threads
 // Sizes are those of a message, a face, a block or a vector, whatever the division.
 #include <algorithm>
 #include <memory>

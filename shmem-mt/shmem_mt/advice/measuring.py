@@ -57,7 +57,7 @@ def planner(patterns=PATTERNS):
         found = []
         for op in patterns:
             for split in divisions(room):
-                first = _first_look(profile, choices, fabric, op, split, cores)
+                first = _first_look(profile, choices, fabric, op, split, max(cores, room.cores))
                 channels = ["channels:2"] * (fabric.is_network and split[1] > 1)
                 found += [replace(first, setting=setting) for setting in ("", *channels)]
         return found
