@@ -12,7 +12,7 @@ FIGURE = "figure_of_merit"  # what the original of a mini-app prints of itself; 
 MEMORY = "memory"  # of a job with mini-apps, and of what an iteration touches
 _OF_POINTS = {"part", "timed", "last_caches_bytes"}  # params that differ within a run
 _OF_RUNS = {"pes", "threads", "op", "context", *_OF_POINTS, "oversubscribed"}  # that say who ran a problem, and how
-_OF_RUNS |= {"sync"}
+_OF_RUNS |= {"sync", "grid"}  # the grid of boxes follows from PEs and threads
 _GROWN = {"edge", "words"}  # how large a problem is that grows with PEs and threads, which are no others then
 _OF_RUNS |= {"fabric", "coalescing", "link_rate", "rails", "setting", "hosts", "partner"}
 

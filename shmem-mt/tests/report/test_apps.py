@@ -10,7 +10,7 @@ PHASES = {"total": 2.0, "compute": 1.2, "exchange": 0.6, "reduce": 0.2}
 
 
 def app_points(label, op, faster=1.0, valid=True, **problem):
-    common = dict(label=label, benchmark="brick", valid=valid, op=op, fabric="on-node", grid="8x8x8", **problem)
+    common = dict(label=label, benchmark="brick", valid=valid, op=op, fabric="on-node", cells="8x8x8", **problem)
     for part, seconds in PHASES.items():
         yield make_point(**common, metric="time", unit="s", part=part, scale=seconds / faster)
     yield make_point(**common, metric="rate", unit="steps/s", part="total", scale=10 * faster)
@@ -30,7 +30,7 @@ def results(*groups):
 
 def test_a_line_has_verdict_phases_and_share():
     (line,) = verdict_lines(results(app_points("A", "blocking")))
-    assert line.startswith("A: brick, blocking, grid 8x8x8, 2 PEs, on-node: pass, 2.0")
+    assert line.startswith("A: brick, blocking, cells 8x8x8, 2 PEs, on-node: pass, 2.0")
     assert "(compute 60 %, exchange 30 %, reduce 10 %; communication 40 %)" in line
 
 
@@ -46,7 +46,9 @@ def test_a_line_says_that_threads_were_more_than_cores():
 
 
 def test_a_line_says_how_uneven_the_computing_is():
-    uneven = make_point("A", benchmark="brick", op="auto", fabric="on-node", grid="8x8x8", part="imbalance", scale=1.25)
+    uneven = make_point(
+        "A", benchmark="brick", op="auto", fabric="on-node", cells="8x8x8", part="imbalance", scale=1.25
+    )
     (line,) = verdict_lines(results(app_points("A", "auto"), [{**uneven, "metric": "imbalance", "unit": "x"}]))
     assert "; communication 40 %, imbalance 1.26)" in line
 
@@ -54,7 +56,7 @@ def test_a_line_says_how_uneven_the_computing_is():
 def figures(label, op):
     """Figures of merit, the headline first; params.timed tells their clocks apart, not their runs."""
     for name, timed, value in (("Total", "all", 6500), ("SPARSEMV", "products", 7000)):
-        common = dict(label=label, benchmark="brick", op=op, fabric="on-node", grid="8x8x8", part=name, timed=timed)
+        common = dict(label=label, benchmark="brick", op=op, fabric="on-node", cells="8x8x8", part=name, timed=timed)
         yield make_point(**common, metric="figure_of_merit", unit="MFLOPS", scale=value)
 
 
@@ -67,7 +69,7 @@ def test_a_line_ends_with_the_first_figure_of_merit():
 def test_the_table_has_the_first_figure_of_merit():
     found = Points(results(app_points("A", "blocking"), figures("A", "blocking")))
     ((heading, (row,)),) = apps.rows(found)
-    assert heading == "brick, grid 8x8x8" and row.cells[0][1] == "communication 40 %; Total 6,532 MFLOPS"
+    assert heading == "brick, cells 8x8x8" and row.cells[0][1] == "communication 40 %; Total 6,532 MFLOPS"
 
 
 def test_each_run_has_a_line_of_its_own():
@@ -79,7 +81,7 @@ def test_each_run_has_a_line_of_its_own():
 def test_the_table_sets_implementations_side_by_side():
     found = Points(results(app_points("A", "blocking", 2.0), app_points("B", "blocking"), app_points("A", "auto")))
     ((heading, rows),) = apps.rows(found)
-    assert heading == "brick, grid 8x8x8"
+    assert heading == "brick, cells 8x8x8"
     assert [row.what for row in rows] == ["blocking, 2 PEs", "auto, 2 PEs"]
     assert rows[0].ratios[0].says == "better" and rows[0].ratios[0].text.startswith("2")
     assert rows[1].cells[1] is None and rows[1].ratios == [None]

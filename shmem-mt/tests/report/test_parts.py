@@ -163,6 +163,20 @@ def test_a_problem_that_grows_has_a_panel_of_its_own():
     assert max(strong.series[0].x) == 2
 
 
+def test_a_problem_is_one_whatever_grid_its_boxes_make():
+    """That of halo is cut into boxes, one for each thread."""
+    grids = {(1, 1): "1x1x1", (2, 1): "2x1x1", (1, 2): "2x1x1", (2, 2): "2x2x1"}
+    points = [point for split, grid in grids.items() for point in app(*split, 100, benchmark="halo", grid=grid)]
+    for point in points:
+        point["params"]["op"] = {"blocking": "jacobi7", "auto": "async7"}[point["params"]["op"]]
+    chart = charts_of(made(*points))
+    (panel,) = chart["efficiency"].panels
+    found = {one.name: dict(zip(one.x, one.y)) for one in panel.series}
+    assert found["A, 1 thread a PE"] == pytest.approx({1: 100, 2: 50}) and set(found["A, 2 threads a PE"]) == {2, 4}
+    (field,) = chart["splits"].panels
+    assert "grid" not in field.title and set(field.series[0].x) == set(grids)
+
+
 GREW = [((1, 1), 100, 12), ((4, 1), 380, 19)]
 
 
