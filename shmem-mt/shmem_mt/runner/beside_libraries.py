@@ -9,10 +9,13 @@ def find(found, starts, options):
     beside = [start for start in starts if start.has_references]
     # Where a template starts the PEs of hosts, an MPI that nobody has named may not know how to reach these.
     unsure = any(library.template for library in found) and not (options.mpicc or options.mpirun)
-    if any(s.program in mpi.SOURCES and not (unsure and s.fabric.is_given and s.program in mpi.OPS) for s in beside):
+    unnamed = [start for start in beside if unsure and start.fabric.is_given and start.program in mpi.OPS]
+    if any(start.program in mpi.SOURCES and start not in unnamed for start in beside):
         reference, problem = mpi.find(options.mpicc, options.mpirun)
         references += [reference] if reference else []
         missing += [f"the MPI reference skipped: {problem}"] if problem else []
+    elif unnamed:
+        missing.append("the MPI reference skipped: a launch template starts the PEs; give --mpicc and --mpirun")
     over = {start.fabric for start in beside if start.fabric.is_network and start.program in ucx.SOURCES}
     able = [library for library in found if not all(library.unable(fabric) for fabric in over)]
     if over and able:

@@ -4,6 +4,7 @@ import pytest
 from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.runner import beside_libraries
 from shmem_mt.targets import fabrics, mpi, ucx
+from shmem_mt.targets.launch_template import LaunchTemplate
 from shmem_mt.targets.libraries import class_of
 
 SYSV = fabrics.named("ucx:sysv")
@@ -97,3 +98,16 @@ def test_what_is_missing_is_told(monkeypatch):
     assert beside_libraries.find([library("Heddle")], planned(fabrics.ON_NODE, "quick", "latency"), options) == ([], [])
     # A library that cannot be told of the fabric does not start it.
     assert beside_libraries.find([library("Other")], planned(SYSV, "quick", "latency"), options)[1] == missing[:1]
+
+
+def test_an_mpi_that_must_be_named_between_hosts_is_told(monkeypatch):
+    monkeypatch.setattr(beside_libraries.mpi, "find", lambda *_: (None, "asked for"))
+    monkeypatch.setattr(beside_libraries.ucx, "find", lambda *_: (None, "not there"))
+    by_template = library("Heddle")
+    by_template.template = LaunchTemplate("l {pes} {program}")
+
+    def told(mpicc):
+        options = type("Options", (), {"mpicc": mpicc, "mpirun": None})
+        return beside_libraries.find([by_template], planned(fabrics.HOSTS, "quick", "latency"), options)[1][0]
+
+    assert "give --mpicc and --mpirun" in told(None) and told("mpicc") == "the MPI reference skipped: asked for"
