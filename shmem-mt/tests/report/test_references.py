@@ -72,6 +72,21 @@ def test_shares_are_of_the_same_size_threads_and_links(every):
     assert summary.reference_rows(both.libraries(), both.references()) == []
 
 
+def test_the_bare_network_is_that_between_hosts():
+    """Partners on one host are nearer to each other, and bound nothing that goes over the network."""
+    shared = dict(op="put_nbi", mechanism="put", sync="flush", api="UCX", **RATE)
+    near, far = (result(UCX, scale, partner=p, **shared) for p, scale in (("near", 5e6), ("far", 5e5)))
+    for points, drawn in (([near, far], far), ([near], near)):
+        assert limits.bare_network(Points(points), **limits.PUTS) == {8: drawn}
+    two = [result(UCX, 10 * p["median"], threads=2, partner=p["params"]["partner"], **shared) for p in (near, far)]
+    own = [
+        result(LIBRARY, 1e5, op="put_nbi", context=c, threads=t, **RATE) for t, c in ((1, "default"), (2, "private"))
+    ]
+    (chart,) = [c for c in references.charts(Points([near, far, *two, *own])) if c.slug == "beside-rate-by-threads"]
+    (line,) = [one for one in chart.panels[0].series if one.name == "bare network"]
+    assert line.y == [far["median"], two[1]["median"]]
+
+
 def test_an_invalid_reference_bounds_nothing():
     made = [{**p, "valid": False} if p["params"].get("pack_bytes") else p for p in points_of_all()]
     points = Points(made)

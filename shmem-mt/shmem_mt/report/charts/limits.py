@@ -61,9 +61,14 @@ def best(found):
     return max(found, key=lambda point: units.sense(point["metric"]) * point["median"], default=None)
 
 
+def far(found):
+    """Those of these points whose partners are on other hosts; all of them where none are."""
+    return [point for point in found if point["params"].get("partner", "far") == "far"] or found
+
+
 def bare_network(references, threads=1, **params):
-    """{size: the best point of bare UCX}, at the fewest PEs."""
-    found = references.find(api="UCX", threads=threads, **params)
+    """{size: the best point of bare UCX}, at the fewest PEs, with partners on other hosts where there are such."""
+    found = far(references.find(api="UCX", threads=threads, **params))
     pes = min((point["params"]["pes"] for point in found), default=0)
     sizes: dict[int, list] = {}
     for point in found:

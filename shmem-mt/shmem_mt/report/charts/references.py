@@ -178,7 +178,8 @@ def _by_threads(points):
         lines: dict[str, Series] = {}
         for count in threads:
             found, mpi, ucx = _found(points, panel, common, threads=count, context=_context(count))
-            fastest = [limits.best(ucx)] if limits.best(ucx) else []
+            best = limits.best(limits.far(ucx))
+            fastest = [best] if best else []
             for point in (*found, *mpi, *fastest):
                 name = f"{point['label']}, {way(point).split(', ', 1)[1]}"
                 look = dict(dash=sum(line.colour == points.colours[point["label"]] for line in lines.values()) % DASHES)
