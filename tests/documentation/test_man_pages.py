@@ -226,7 +226,7 @@ def test_options_of_the_suite_are_those_of_its_parser():
 
     assert said["Options"] == options(parser)
     commands = next(action.choices for action in parser._actions if isinstance(action.choices, dict))
-    assert len(commands) == 7
+    assert len(commands) == 8
     for name, own in commands.items():
         # an option that the text of another one names is in both
         assert options(own) <= said[name], name
