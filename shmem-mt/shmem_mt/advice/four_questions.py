@@ -34,7 +34,11 @@ def replies(points, ranked=None):
     for label, fabric in dict.fromkeys((p["label"], p["params"]["fabric"]) for p in points if _is_asked(p)):
         own = [p for p in points if (p["label"], p["params"]["fabric"]) == (label, fabric)]
         mine = {q: ranking for q, ranking in ranked.items() if (q.label, q.fabric) == (label, fabric)}
-        made = _of_patterns(mine) if mine else other_benchmarks.replies(own)
+        made = others = other_benchmarks.replies(own)
+        if mine:
+            made = _of_patterns(mine)
+            if made["message size"][0] == "not measured":
+                made["message size"] = others["message size"]
         made["synchronization"][2].extend(map(policy_words, policies(own)))
         for question in QUESTIONS:
             verdict, text, evidence = made[question]

@@ -79,7 +79,8 @@ _START: dict[str, Any] = dict(benchmark="startup", sizes={1: (8,)}, points=0, on
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 _ORDERING_SIZES = {1: (8, 512, 8192, 65536, 1048576), 2: (8,)}  # by threads, as a group's
 _MORE_ORDERING_SIZES = dict.fromkeys((1, 2, 4), (8, 64, 512, 4096, 16384, 32768, 65536, 262144, 1048576))
-_FEW_PATTERNS = ("latency", "stream", "halo3d", "alltoall", "random", "collective")
+_FEW_PATTERNS = ("latency", "alltoall", "random", "collective")
+_ANSWERING = ("stream", "halo3d")
 _APPS = ("cg", "hpccg", "minife", "minimd", "is", "mandelbrot", "gups")  # halo has groups of its own
 
 
@@ -199,7 +200,8 @@ PROFILES = {
             Group("collectives-mt", (2,), {2: (1024, 262144)}, more=(*_WORLD, *_SHORT), rounds=1),
             Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=("--size", "tiny", *_SHORT), rounds=1),
             Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT, rounds=1),
-            _patterns(ENDS, (8, 8192), 1, _FEW_PATTERNS),
+            _patterns(ENDS, (8192,), 6, _ANSWERING),  # as many starts as an interval needs: the page opens with them
+            _patterns(ENDS, (8192,), 1, _FEW_PATTERNS),
             _overlap((2,), (1048576,), ("manual", "auto"), 1, False, _SHORT),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
@@ -318,7 +320,7 @@ NETWORK_PROFILES = {
             Group("collectives-mt", (2,), {2: (1024,)}, more=_WORLD),
             Group("halo", (2,), {1: (8192, 131072)}, points=2, more=("--size", "tiny")),
             Group("alltoallv", (2,), {1: (65536,)}),
-            _patterns(ENDS, (8192,), 1, _FEW_PATTERNS[:4], more=()),
+            _patterns(ENDS, (8192,), 1, ("latency", *_ANSWERING, "alltoall"), more=()),
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _idle_waiters((0, 8, 256), 6, rounds=2),
