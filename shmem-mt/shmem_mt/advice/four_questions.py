@@ -1,7 +1,7 @@
 """The short answers: how many PEs, how many threads in each, which message size, which synchronization?
 
-The points of the benchmark `patterns` answer them. Where a run has none, other benchmarks answer what they can
-(other_benchmarks.py).
+The points of the benchmark `patterns` answer them. Where a run has none, or too few sizes, other benchmarks answer what
+they can (other_benchmarks.py).
 """
 
 from collections import Counter
@@ -22,7 +22,6 @@ WORDS: dict[Name, str] = {
     "message size": "Which message size?",
     "synchronization": "Which synchronization?",
 }
-ASK = "not measured: shmem-mt advise"
 
 
 def replies(points, ranked=None):
@@ -34,11 +33,9 @@ def replies(points, ranked=None):
     for label, fabric in dict.fromkeys((p["label"], p["params"]["fabric"]) for p in points if _is_asked(p)):
         own = [p for p in points if (p["label"], p["params"]["fabric"]) == (label, fabric)]
         mine = {q: ranking for q, ranking in ranked.items() if (q.label, q.fabric) == (label, fabric)}
-        made = others = other_benchmarks.replies(own)
-        if mine:
-            made = _of_patterns(mine)
-            if made["message size"][0] == "not measured":
-                made["message size"] = others["message size"]
+        made = _of_patterns(mine) if mine else other_benchmarks.replies(own)
+        if mine and made["message size"][0] == "not measured":
+            made["message size"] = other_benchmarks.message_size(own)
         made["synchronization"][2].extend(map(policy_words, policies(own)))
         for question in QUESTIONS:
             verdict, text, evidence = made[question]
@@ -131,7 +128,7 @@ def _sizes(ranked):
         if change := by_size.changes_at(sizes, question.size_bytes):
             evidence.append(f"{_named(question)}: another setup is better from {units.size(change)} on")
     if not halves:
-        return ["not measured", ASK + " (of three sizes and more)", evidence]
+        return ["not measured", f"{other_benchmarks.ASK} (of three sizes and more)", evidence]
     text = size_text(halves) + f"; a larger message is faster in {_list(dict.fromkeys(steps))}" * bool(steps)
     if any(ranking.results[ranking.best]["starts"] < FEWEST_STARTS for ranking in ranked.values()):
         text += f"; by medians of fewer starts than the {FEWEST_STARTS} that an interval needs"

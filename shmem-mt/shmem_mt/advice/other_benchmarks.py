@@ -8,16 +8,16 @@ from shmem_mt.advice.ranking import BEST, rank
 from shmem_mt.advice.setups import context_words, questions, split_words
 
 ASKED = ("bandwidth", "requests", "message-rate", "halo", "alltoallv")
-_ASK = "not measured: shmem-mt advise"
+ASK = "not measured: shmem-mt advise"
 _CONTEXTS = {"message-rate": ("rate",), "halo": ("time",), "alltoallv": ("bandwidth",)}
 
 
 def replies(points):
     """{question: [verdict, text, evidence]} of the points of one implementation over one fabric."""
     return {
-        "PEs": ["not measured", _ASK, []],
+        "PEs": ["not measured", ASK, []],
         "threads": _threads(points),
-        "message size": _sizes(points),
+        "message size": message_size(points),
         "synchronization": _syncs(points),
     }
 
@@ -32,14 +32,15 @@ def _rankings(points, benchmark, metrics):
     return {question: rank(results) for question, results in questions(points, benchmark, metrics).items()}
 
 
-def _sizes(points):
+def message_size(points):
+    """[verdict, text, evidence] of puts by size."""
     read = [p for p in points if p["benchmark"] == "bandwidth" and p["params"]["op"] == "put"
             and p["params"].get("touch") in ("read", None) and p["params"].get("cache") in ("hot", None)]  # fmt: skip
     ranked = _rankings(_fewest(read), "bandwidth", ("bandwidth",))
     sizes = {question.size_bytes: ranking for question, ranking in ranked.items()}
     half = half_bandwidth(sizes)
     if half is None:
-        return ["not measured", _ASK, []]
+        return ["not measured", ASK, []]
     rates = {size: ranking.results[ranking.best] for size, ranking in sorted(sizes.items())}
     evidence = [f"put, {units.size(s)}: {units.quantity(r['median'], r['unit'])}" for s, r in rates.items()]
     size = units.size(round(half)) if half < 1024 else f"{units.significant(half / 1024, 2)} KiB"
@@ -50,7 +51,7 @@ def _syncs(points):
     ranked = _rankings(_fewest([p for p in points if p["benchmark"] == "requests"]), "requests", ("rate",))
     ranked = {question: ranking for question, ranking in ranked.items() if ranking.behind}
     if not ranked:
-        return ["not measured", _ASK, []]
+        return ["not measured", ASK, []]
     evidence = [f"{q.op}, {units.size(q.size_bytes)}: {_told(ranking)}" for q, ranking in ranked.items()]
     told = [f"{q.op} of {units.size(q.size_bytes)}: {_told(ranking)}" for q, ranking in ranked.items()
             if ranking.verdict == BEST]  # fmt: skip
@@ -82,7 +83,7 @@ def _threads(points):
                     evidence.append(f"{what}: {told}")
                     answers += [] if unclear else [ranking.best.context]
     if not answers:
-        return ["cannot tell" if evidence else "not measured", _ASK, evidence]
+        return ["cannot tell" if evidence else "not measured", ASK, evidence]
     context = max(dict.fromkeys(answers), key=answers.count)
     text = f"of several threads in a PE {context_words(context)} in {answers.count(context)} of {len(answers)} cases"
-    return ["answered", f"{text}; how many threads is {_ASK}", evidence]
+    return ["answered", f"{text}; how many threads is {ASK}", evidence]

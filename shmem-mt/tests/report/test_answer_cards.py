@@ -39,6 +39,14 @@ def others(label="A"):
     return [{**point, "round": number} for number in range(6) for point in points]
 
 
+def puts():
+    """Of bandwidth, of two sizes more than `others` has."""
+    sent = dict(benchmark="bandwidth", metric="bandwidth", unit="bytes/s", op="put", touch="read", cache="hot")
+    sizes = ((4096, 5e8), (65536, 9e8))
+    points = [make_point(**sent, size_bytes=size, scale=rate) for size, rate in sizes]
+    return [{**point, "round": number} for number in range(6) for point in points]
+
+
 def cards_of(path):
     """[(question, text, evidence lines)] of the first section of a page."""
     text = path.read_text(encoding="utf-8")
@@ -66,15 +74,19 @@ def test_the_four_questions_come_first_with_their_evidence(made):
 
 
 def test_without_patterns_other_benchmarks_answer_what_they_can(made):
-    points = others()
-    for size, rate in ((4096, 5e8), (65536, 9e8)):
-        sent = dict(benchmark="bandwidth", metric="bandwidth", unit="bytes/s", op="put", touch="read", cache="hot")
-        points += [{**make_point(**sent, size_bytes=size, scale=rate), "round": number} for number in range(6)]
-    found = {name: text for name, (_, text, _) in zip(QUESTIONS, cards_of(made(points)[0]))}
+    found = {name: text for name, (_, text, _) in zip(QUESTIONS, cards_of(made([*others(), *puts()])[0]))}
     assert found["PEs"] == "not measured: shmem-mt advise"
     assert "from there on a put has half of its bandwidth" in found["message size"]
     assert found["threads"].endswith("how many threads is not measured: shmem-mt advise")
     assert found["synchronization"].startswith("put of 8 B: quiet")
+
+
+def test_patterns_of_too_few_sizes_leave_the_message_size_to_bandwidth(made):
+    one_size = [point for point in known_points() if point["params"]["size_bytes"] in (8, 64)]
+    cards = cards_of(made([*one_size, *others(), *puts()])[0])
+    found = {name: text for name, (_, text, _) in zip(QUESTIONS, cards)}
+    assert "from there on a put has half of its bandwidth" in found["message size"]
+    assert found["PEs"].startswith("2 PEs, no more than 5 % from the best")
 
 
 def test_few_starts_say_that_they_cannot_tell(made):
