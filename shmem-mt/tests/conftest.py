@@ -13,6 +13,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 
 import pytest
 from shmem_mt import sources
@@ -68,6 +69,14 @@ class _CompiledOnDemand(dict):
         with open(os.path.join(self._directory, "lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             return build.build(self._implementation, self._directory, programs, print)
+
+
+def compiled_alone(implementation, tmp_path_factory, source):
+    """The implementation with one program, which is compiled for these tests: the file of `source`, by its stem."""
+    binary = str(tmp_path_factory.mktemp(source.stem) / source.stem)
+    problem = build.compile_program(implementation, str(source), binary)
+    assert problem is None, problem
+    return dataclasses.replace(implementation, binaries={source.stem: binary})
 
 
 def _directory_of_programs(oshcc, tmp_path_factory):
@@ -351,3 +360,15 @@ def run_folder(tmp_path):
 def read_results(directory):
     with open(os.path.join(directory, "results.jsonl"), encoding="utf-8") as file:
         return [json.loads(line) for line in file]
+
+
+class Clock:
+    """What a session, and what conducts it, read of the module time."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    strftime = staticmethod(time.strftime)

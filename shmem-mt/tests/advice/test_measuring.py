@@ -2,9 +2,9 @@
 which time, and that a cut run goes on."""
 
 import itertools
-import time
 
 import pytest
+from conftest import Clock
 from drawn import Machine, raw_point
 from shmem_mt.advice import measuring
 from shmem_mt.advice.measuring import Cell, Conductor, contexts, covering, planner
@@ -92,18 +92,6 @@ class Pretended:
             for size in map(int, asked["--sizes"].split(",")):
                 noisy = value * float(self.machine.random.normal(1, self.machine.noise))
                 yield {"event": "point", **raw_point(setup, noisy, 0, op=asked["--ops"], size=size)}
-
-
-class Clock:
-    """What a session and its conductor read of the module time."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def monotonic(self):
-        return self.now
-
-    strftime = staticmethod(time.strftime)
 
 
 @pytest.fixture

@@ -1,20 +1,14 @@
 """How uneven the computing of a mini-app is: known of one that only books (uneven.cpp), and there for others."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
-from conftest import app_events
-from shmem_mt.targets import build
+from conftest import app_events, compiled_alone
 
 
 @pytest.fixture(scope="module")
 def uneven(implementation, tmp_path_factory):
-    binary = str(tmp_path_factory.mktemp("uneven") / "uneven")
-    made = dataclasses.replace(implementation, binaries={"uneven": binary})
-    problem = build.compile_program(made, str(Path(__file__).parent / "uneven.cpp"), binary)
-    assert problem is None, problem
-    return made
+    return compiled_alone(implementation, tmp_path_factory, Path(__file__).parent / "uneven.cpp")
 
 
 @pytest.mark.parametrize("pes,threads", [(1, 1), (2, 2), (3, 1)])

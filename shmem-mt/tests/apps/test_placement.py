@@ -1,24 +1,19 @@
 """Memory lies where the threads run that compute with it: each has the faults of its own pages (placement.cpp), and a
 CPU of its own where there are enough (seats.cpp)."""
 
-import dataclasses
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import app_events
+from conftest import app_events, compiled_alone
 from shmem_mt import sources
 from shmem_mt.targets import build
 
 
 @pytest.fixture(scope="module")
 def placement(implementation, tmp_path_factory):
-    binary = str(tmp_path_factory.mktemp("placement") / "placement")
-    made = dataclasses.replace(implementation, binaries={"placement": binary})
-    problem = build.compile_program(made, str(Path(__file__).parent / "placement.cpp"), binary)
-    assert problem is None, problem
-    return made
+    return compiled_alone(implementation, tmp_path_factory, Path(__file__).parent / "placement.cpp")
 
 
 @pytest.mark.parametrize("pes,threads", [(1, 1), (1, 2), (2, 3)])

@@ -1,10 +1,9 @@
 """How many starts a session gives to what it measures, and in which order, with programs that only pretend to run."""
 
-import time
 
 import numpy
 import pytest
-from conftest import make_point, read_results
+from conftest import Clock, make_point, read_results
 from shmem_mt.catalogue import plan
 from shmem_mt.runner import results, session
 from shmem_mt.runner.process import Outcome
@@ -35,18 +34,6 @@ class Pretended:
     def point(self, program):
         scale = float(numpy.exp(self.random.normal(0, self.noise[program])))
         return {"event": "point", **make_point(self.label, program, scale=scale)}
-
-
-class Clock:
-    """What a session reads of the module time."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def monotonic(self):
-        return self.now
-
-    strftime = staticmethod(time.strftime)
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import pathlib
 import random
 
 import pytest
-from conftest import make_point
+from conftest import Clock, make_point
 from shmem_mt.catalogue import plan
 from shmem_mt.runner import results, session
 from shmem_mt.runner.forecast import Forecast
 from shmem_mt.runner.process import Outcome
 from shmem_mt.targets import fabrics, machine
-from test_adaptive import Clock, Pretended
+from test_adaptive import Pretended
 
 RECORDED = sorted(pathlib.Path(__file__).parent.glob("recorded_runs/*.json"))
 WITHIN = 0.2
