@@ -125,7 +125,9 @@ void started_in_recording() {
     shmemx_plan_begin(&another);
     shmemx_request_start(plan, &request);
 }
+// The others wait for what comes behind the second start: a collective of theirs would end the first one.
 void started_twice() {
+    static int started;
     shmemx_plan_t plan;
     shmemx_plan_begin(&plan);
     shmemx_team_sync_nbe(SHMEM_TEAM_WORLD, &request);
@@ -133,8 +135,9 @@ void started_twice() {
     if (other) {
         shmemx_request_start(plan, &request);
         shmemx_request_start(plan, &request);
+        for (int pe = 0; pe < n_pes; ++pe) shmem_int_atomic_set(&started, 1, pe);
     }
-    shmem_barrier_all();
+    shmem_int_wait_until(&started, SHMEM_CMP_EQ, 1);
 }
 void team_destroyed() {
     shmem_team_t team, later;
