@@ -8,6 +8,7 @@
     opening    a file of src/, launcher/ or tools/ opens with a comment that says what it is about; a .cpp may leave
                that to its header, and then begins by including it
     machine    nothing outside tests/ and docs/ names a path of somebody's machine
+    binary     what is no text is a picture or a part of the fuzzer's corpus: nothing fetched, nothing built
 """
 
 from __future__ import annotations
@@ -24,12 +25,19 @@ TEXT = SOURCE | {".py", ".sh", ".in", ".toml", ".cmake", ".js", ".css", ".html",
 MACHINE = re.compile(r"/(?:work|tmp|home/\w+|root|Users/\w+)/")
 
 
+BINARY = re.compile(r"docs/.*\.png|tests/fuzz/corpus/\w+")
+
+
 def tracked(root: Path) -> list[Path]:
     """The files under version control; all of them where there is no git."""
     result = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True, text=True)
     if result.returncode == 0:
         return [root / name for name in result.stdout.split("\0") if name and (root / name).is_file()]
     return [file for file in sorted(root.rglob("*")) if file.is_file() and "build" not in file.relative_to(root).parts]
+
+
+def is_stray(root: Path, file: Path) -> bool:
+    return b"\0" in file.read_bytes() and not BINARY.fullmatch(file.relative_to(root).as_posix())
 
 
 def is_generated(text: str) -> bool:
@@ -74,8 +82,11 @@ def long_functions(root: Path, file: Path) -> list[str]:
 
 
 def check(root: Path) -> tuple[list[str], list[str]]:
-    files = [file for file in tracked(root) if file.suffix in TEXT]
+    everything = tracked(root)
+    files = [file for file in everything if file.suffix in TEXT]
     wrong = [text for file in files for text in broken_rules(root, file)]
+    wrong += [f"{file.relative_to(root)}: no text, and no picture of docs/" for file in everything
+              if is_stray(root, file)]
     warnings = [text for file in files if file.suffix in (".c", ".cpp") for text in long_functions(root, file)]
     return wrong, warnings
 
@@ -101,6 +112,13 @@ def self_test() -> list[str]:
             file.write_text(text)
             if bool(broken_rules(Path(name), file)) != (place in planted):
                 missed.append(f"{place}: {'missed' if place in planted else 'false alarm'}")
+    with tempfile.TemporaryDirectory() as name:
+        for place, stray in {"a.whl": True, "docs/a.png": False, "docs/b.o": True, "c.md": False}.items():
+            file = Path(name) / place
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(b"text" if file.suffix == ".md" else b"PK\0\0")
+            if is_stray(Path(name), file) != stray:
+                missed.append(f"{place}: {'missed' if stray else 'false alarm'}")
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "a.cpp"
         file.write_text("void f() {\n" + "    g();\n" * 60 + "}\n")
