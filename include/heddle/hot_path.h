@@ -231,14 +231,17 @@ HEDDLE_LOCAL void heddle_tell_sender(struct heddle_stream* stream) {
         heddle_slow_published(stream);
 }
 
-/* heddle_put_far of one element of 8 bytes, or of several that are 8 together. NULL for others, and for numbers of
- * elements that the compiler does not know. */
+/* heddle_put_far of one element of 4 or 8 bytes, or of several that are 8 bytes together. NULL for others. Where the
+ * compiler does not know the number of elements, one comparison finds what is most common: a word of 8 bytes, one int. */
 HEDDLE_LOCAL struct heddle_stream* heddle_put_word_far(shmem_ctx_t ctx, const void* dest, const void* source,
                                                        size_t nelems, size_t element_bytes, int pe, int is_nbi,
                                                        struct heddle_request* const* req) {
-    if (!__builtin_constant_p(nelems) || nelems == 0 || nelems > 8 || nelems * element_bytes != 8)
+    size_t bytes = element_bytes == 4 ? 4 : 8;
+    if (__builtin_constant_p(nelems) && element_bytes == 4 && nelems == 2)
+        bytes = 8;
+    if (element_bytes > 8 || nelems != bytes / element_bytes)
         return NULL;
-    return heddle_put_far(ctx, dest, source, 8, pe, is_nbi, req);
+    return heddle_put_far(ctx, dest, source, bytes, pe, is_nbi, req);
 }
 
 /* The body of shmem_p: stores *value, of `bytes`, in dest on pe. function: the name that the program called. */

@@ -26,6 +26,8 @@ NETWORK = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}
 
 # Beside the program's own loop: what it calls for nearly every operation.
 SLOW = {"p": ["heddle_slow_p"], "put_nbi": ["heddle_slow_put_nbi"], "put_nbe": ["heddle_slow_put_nbe"],
+        "sized_putmem_nbi": ["heddle_slow_put_nbi"], "sized_put_nbi": ["heddle_slow_put_nbi"],
+        "int_put_nbi": ["heddle_slow_put_nbi"],
         "captured_put_nbi": ["heddle_slow_put_nbi"], "add": ["heddle_slow_amo"], "add_nbe": ["heddle_slow_amo_nbe"]}
 
 
