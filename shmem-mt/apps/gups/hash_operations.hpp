@@ -34,7 +34,7 @@ class HashOperations final : public MiniApp {
         }
     }
 
-    void describe(Json& params) const override { params.integer("words", table_.words()); }
+    void describe(Json& params) const override { params.integer("words", table_.asked()); }
     void explain(Json& verdict) const override {
         verdict.integer("keys", keys_.different()).integer("entries", entries_).integer("seed", job_.options().seed);
     }

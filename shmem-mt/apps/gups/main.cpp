@@ -1,8 +1,8 @@
 // SHMEM-MT gups: operations on random words of a table that is spread over all PEs. Two applications share the table:
 // the HPC Challenge's RandomAccess (Luszczek and others, Introduction to the HPC Challenge Benchmark Suite, 2005;
 // updates.hpp), whose updates are atomic here, so that none may be lost; and a hash table with linear probing
-// (hash_operations.hpp). --size N counts the table's words on each PE, 8 bytes each; with --scale weak, for each thread of it. A thousand million updates a
-// second are one GUPS.
+// (hash_operations.hpp). --size N counts the table's words, 8 bytes each, or with --scale weak those for each thread of
+// each PE. A thousand million updates a second are one GUPS.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ namespace shmem_mt {
 namespace {
 
 constexpr const char* kName = "gups";
-constexpr Sizes kWords = {1L << 11, 1L << 21, 1L << 24, 1L << 26};
+constexpr Sizes kWords = {1L << 12, 1L << 22, 1L << 25, 1L << 27};
 
 struct GupsForm {
     const char* name;
@@ -53,7 +53,10 @@ std::string why_not(const Job& job, const GupsForm& form) {
 }
 
 void run_all(Job& job, long words) {
-    const GupsTable table(job, words);
+    const GupsTable table(job, words * (is_weak(job.options()) ? workers_of(job) : 1));
+    if (table.words() < HashOperations::kLeastWords)
+        fail("--size " + job.options().size + " for " + std::to_string(job.n_pes()) + " PEs: the table needs " +
+             std::to_string(HashOperations::kLeastWords) + " words or more on each");
     std::shared_ptr<GupsResult> result;
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const GupsForm& form : kGupsForms) {
@@ -75,12 +78,12 @@ void run_all(Job& job, long words) {
     run_forms(job, kName, forms);
 }
 
-// Words on each PE. Ends the program when they are too few.
+// Words that --size says. Ends the program when they are too few for a PE alone.
 long words_of(const char* program, const Options& options) {
     const long words = size_of(options, kWords);
     if (words < HashOperations::kLeastWords) {
         usage_error(program, "--size " + options.size + ": the table needs " +
-                                 std::to_string(HashOperations::kLeastWords) + " words or more on each PE");
+                                 std::to_string(HashOperations::kLeastWords) + " words or more");
     }
     return words;
 }
@@ -94,5 +97,5 @@ int main(int argc, char** argv) {
     for (const GupsForm& form : kGupsForms) names.push_back(form.name);
     const Options options = parse_options(argc, argv, Options(), names);
     const long words = words_of(argv[0], options);
-    return run_program(kName, options, [&](Job& job) { run_all(job, words * (is_weak(options) ? job.threads() : 1)); });
+    return run_program(kName, options, [&](Job& job) { run_all(job, words); });
 }

@@ -15,10 +15,14 @@ struct TablePlace {
 
 class GupsTable {
   public:
-    // `words` on each PE. Collective.
-    GupsTable(Job& job, long words)
-        : pes_(job.n_pes()), words_(words), part_(shared_symmetric_alloc(job, 8 * static_cast<size_t>(words))) {}
+    // `asked`: the words of all PEs; rounded up, so that each PE has as many. Collective.
+    GupsTable(Job& job, long asked)
+        : pes_(job.n_pes()),
+          asked_(asked),
+          words_((asked + pes_ - 1) / pes_),
+          part_(shared_symmetric_alloc(job, sizeof(uint64_t) * static_cast<size_t>(words_))) {}
 
+    long asked() const { return asked_; }
     long words() const { return words_; }  // of each PE
     long all_words() const { return words_ * pes_; }
     uint64_t* bits() const { return static_cast<uint64_t*>(part_); }
@@ -35,7 +39,7 @@ class GupsTable {
     __extension__ using Wide = unsigned __int128;
 
     const int pes_;
-    const long words_;
+    const long asked_, words_;
     void* const part_;
 };
 

@@ -67,7 +67,7 @@ class GupsUpdates final : public MiniApp {
             starts_.push_back(GupsStream::value_of(share_of(thread).begin));
     }
 
-    void describe(Json& params) const override { params.integer("words", table_.words()); }
+    void describe(Json& params) const override { params.integer("words", table_.asked()); }
     void explain(Json& verdict) const override { verdict.integer("wrong_words", wrong_words_); }
     double work() const override { return static_cast<double>(updates()); }
     const char* unit() const override { return "updates"; }

@@ -373,7 +373,7 @@ NETWORK_PROFILES = {
             _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=6),
             _idle_waiters((0, 1, 8, 64, 256, 1024), 6, rounds=6),
             *_apps((2,), (1, 2), "small", 6, [app for app in _APPS if app != "gups"]),
-            *_apps((2,), (1, 2), "16384", 6, ("gups",)),  # one by one, its operations take a round trip each
+            *_apps((2,), (1, 2), "32768", 6, ("gups",)),  # one by one, its operations take a round trip each
             *_apps((2,), (1,), "medium", 6, ("cg",)),
             Group(pes=tuple(2 << i for i in range(8)), rounds=6, **_START),
             *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 12, True),

@@ -10,7 +10,7 @@ from shmem_mt.targets.libraries import Heddle
 
 FORMS = catalogue.select(["gups"])[0].ops
 UPDATES, HASHES = {"atomic", "private", "windowed", "batched"}, {"hash", "hash_nbi", "hash_batched"}
-SHORT = ["--size", "1000", "--samples", "1", "--sample-ms", "0.1", "--point-ms", "1"]
+SHORT = ["--size", "2000", "--samples", "1", "--sample-ms", "0.1", "--point-ms", "1"]
 
 
 def possible(implementation):
@@ -29,13 +29,13 @@ def assert_right(implementation, found, words, pes):
         if form in UPDATES:
             assert verdict["wrong_words"] == 0
         else:
-            assert verdict["entries"] == verdict["keys"] == words * pes // 4 * 2
+            assert verdict["entries"] == verdict["keys"] == -(-words // pes) * pes // 4 * 2
 
 
 @pytest.mark.parametrize(
     "pes,threads,words",
-    [(1, 1, 256), (1, 3, 1021), (2, 1, 4096), (2, 2, 300), (3, 1, 1000),
-     (3, 2, 257), (4, 1, 999), (4, 3, 512), (6, 1, 777), (6, 2, 1024)],
+    [(1, 1, 256), (1, 3, 1021), (2, 1, 8191), (2, 2, 600), (3, 1, 3000),
+     (3, 2, 771), (4, 1, 3997), (4, 3, 2048), (6, 1, 4659), (6, 2, 6144)],
 )
 def test_every_form_is_right(implementation, pes, threads, words):
     found = app_verdicts(implementation, "gups", pes, threads, "--size", str(words))
@@ -45,7 +45,7 @@ def test_every_form_is_right(implementation, pes, threads, words):
 @pytest.mark.parametrize("seed", [0, 2, 999999999])
 def test_keys_may_be_others(implementation, seed):
     """With some of them a search goes on at the first word of a part behind the last."""
-    found = app_verdicts(implementation, "gups", 3, 2, "--form", "hash", "--seed", str(seed), "--size", "2000")
+    found = app_verdicts(implementation, "gups", 3, 2, "--form", "hash", "--seed", str(seed), "--size", "6000")
     assert {(v["verdict"], v["seed"], v["entries"]) for v in found.values()} == {("pass", seed, 3000)}
 
 
@@ -59,7 +59,7 @@ def test_they_are_right_over_a_network(implementation):
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert_right(implementation, {e["form"]: e for e in found if e["event"] == "verdict"}, 1000, 3)
+    assert_right(implementation, {e["form"]: e for e in found if e["event"] == "verdict"}, 2000, 3)
 
 
 def test_points_add_up(implementation, tmp_path):
@@ -72,7 +72,7 @@ def test_points_add_up(implementation, tmp_path):
         rate, total = by_name[form, "rate", "total", unit], by_name[form, "time", "total", "s"]
         parts = [by_name[form, "time", part, "s"] for part in (*phases, "compute")]
         for each in (rate, total, *parts):
-            assert each["valid"] is True and each["params"]["words"] == 1000 and each["params"]["pes"] == 2
+            assert each["valid"] is True and each["params"]["words"] == 2000 and each["params"]["pes"] == 2
         for r, seconds, *split in zip(*(p["samples"] for p in (rate, total, *parts))):
             assert min(split[:-1]) > 0 and sum(split) == pytest.approx(seconds, rel=1e-6)
             assert r == pytest.approx(work / seconds, rel=1e-6)
@@ -121,7 +121,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path, feature, mi
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        (["--size", "255"], "--size 255: the table needs 256 words or more on each PE"),
+        (["--size", "255"], "--size 255: the table needs 256 words or more"),
         (["--size", "2e9"], "--size: '2e9' is not a number between 1 and 1e+09"),
         (["--form", "get_put"], "unknown operation get_put; there are atomic, private,"),
         (["--seed", "-1"], "--seed: '-1' is not a number between 0 and"),
@@ -137,4 +137,11 @@ def test_a_table_that_does_not_fit_is_told(implementation):
     command = implementation.launch_command("gups", 2, 1, ["--size", "1000000000"])
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode != 0
-    assert "shmem_align of 8000000000 bytes failed: raise SHMEM_SYMMETRIC_SIZE" in done.stderr
+    assert "shmem_align of 4000000000 bytes failed: raise SHMEM_SYMMETRIC_SIZE" in done.stderr
+
+
+def test_a_part_that_is_too_small_is_told(implementation):
+    command = implementation.launch_command("gups", 4, 1, ["--size", "1000"])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode != 0
+    assert "--size 1000 for 4 PEs: the table needs 256 words or more on each" in done.stderr

@@ -13,7 +13,7 @@ GROWN = {
     "minife": ("blocking", "6", "edge", 6, 10),  # 6 times the cube root of 4
     "minimd": ("default", "3", "edge", 3, 5),
     "mandelbrot": ("default", "96", "edge", 96, 192),
-    "gups": ("atomic", "2048", "words", 2048, 4096),  # on each PE
+    "gups": ("atomic", "2048", "words", 2048, 4 * 2048),
     "halo": ("jacobi7", "6", "edge", 6, 10),
 }
 
