@@ -82,7 +82,7 @@ class CgBlocking final : public CgSolver {
     double* const p_;      // whole, symmetric
     double* const own_p_;  // own rows, symmetric
     double* const own_z_;  // own rows, symmetric
-    std::vector<double> r_;
+    Untouched<double> r_;
     double sum_ = 0, residual_ = 0;
 };
 

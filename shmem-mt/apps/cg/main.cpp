@@ -107,22 +107,25 @@ std::shared_ptr<CgSolver> make_solver(Job& job, const CgClass& problem, const Sp
     return std::make_shared<CgBlocking>(job, problem, matrix);
 }
 
-// Bytes on this PE, about. The generator is gone when the solvers are made. What grows by doubling may be half empty.
-double memory_need(const CgClass& problem, long rows, const std::vector<Form>& forms) {
+// Bytes on this PE, about. The generator is gone when the solvers are made. What grows by
+// doubling may be half empty, and threads copy their rows from it.
+double memory_need(const CgClass& problem, long rows, int threads, const std::vector<Form>& forms) {
     std::set<Style> styles;
     for (const Form& form : forms) styles.insert(form.style);
     const double entries = CgGenerator::entries(problem) * static_cast<double>(rows) / static_cast<double>(problem.n);
     const double vectors = 10.0 * sizeof(double) * static_cast<double>(problem.n);
-    const double solver = 2.0 * sizeof(int32_t) * entries + vectors;
-    return 2.0 * (sizeof(int32_t) + sizeof(double)) * entries +
-           std::max(CgGenerator::memory_need(problem), static_cast<double>(styles.size()) * solver);
+    const double solver = sizeof(int32_t) * entries + vectors;
+    const double matrix = (sizeof(int32_t) + sizeof(double)) * entries;
+    const double made =
+        CgGenerator::memory_need(problem) + 2 * matrix + threads * sizeof(double) * static_cast<double>(problem.n);
+    return matrix + std::max(made, static_cast<double>(styles.size()) * solver);
 }
 
 void run_all(Job& job, const CgClass& problem) {
     const long rows = (problem.n + job.n_pes() - 1) / job.n_pes();
     const std::vector<Form> possible = possible_forms(job, kName, Ghosts::kNone);
-    check_memory(job, memory_need(problem, rows, possible), "--class");
-    const SparseMatrix matrix = CgGenerator(problem).rows(job.me() * rows, rows);
+    check_memory(job, memory_need(problem, rows, job.threads(), possible), "--class");
+    const SparseMatrix matrix = CgGenerator(problem).rows(job.team(), job.me() * rows, rows);
     std::map<Style, std::shared_ptr<CgSolver>> solvers;
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const Form& form : possible) {

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "apps/cg/layout.hpp"
 #include "apps/common/npb_random.hpp"
 #include "apps/common/sparse_matrix.hpp"
+#include "programs/common/thread_team.hpp"
 
 namespace shmem_mt {
 
@@ -53,16 +56,29 @@ class CgGenerator {
         return static_cast<double>(problem.n) * static_cast<double>((problem.nonzer + 1) * (problem.nonzer + 1));
     }
 
-    // Rows [first, first + count); those beyond the last one are empty.
-    SparseMatrix rows(long first, long count) const {
+    // Rows [first, first + count); those beyond the last one are empty. Each thread of the team makes and writes its own.
+    SparseMatrix rows(ThreadTeam& team, long first, long count) const {
+        const auto rows_of_thread = [&](int thread) {
+            const Range slices = Range{0, (count + kSlice - 1) / kSlice}.share(thread, team.size());
+            return Range{slices.begin * kSlice, std::min(slices.end * kSlice, count)};
+        };
+        std::vector<SparseMatrix> parts(static_cast<size_t>(team.size()));
+        team.run([&](int thread) { make_rows(first, rows_of_thread(thread), &parts[static_cast<size_t>(thread)]); });
+        std::vector<size_t> begins = {0};  // of the threads' entries
+        for (const SparseMatrix& part : parts) begins.push_back(begins.back() + part.values.size());
         SparseMatrix matrix;
-        matrix.starts.push_back(0);
-        std::vector<double> sums(static_cast<size_t>(problem_.n), 0.0);
-        for (long row = first; row < first + count; ++row) {
-            if (row < problem_.n)
-                add_row(row, sums, &matrix);
-            matrix.starts.push_back(static_cast<long>(matrix.values.size()));
-        }
+        matrix.starts.resize(static_cast<size_t>(count) + 1);
+        matrix.values.resize(begins.back());
+        matrix.columns.resize(begins.back());
+        team.run([&](int thread) {
+            SparseMatrix part = std::move(parts[static_cast<size_t>(thread)]);
+            const size_t begin = begins[static_cast<size_t>(thread)];
+            const long row = rows_of_thread(thread).begin;
+            for (size_t i = 0; i < part.starts.size(); ++i)
+                matrix.starts[static_cast<size_t>(row) + i + 1] = static_cast<long>(begin) + part.starts[i];
+            std::copy(part.values.begin(), part.values.end(), matrix.values.begin() + static_cast<long>(begin));
+            std::copy(part.columns.begin(), part.columns.end(), matrix.columns.begin() + static_cast<long>(begin));
+        });
         return matrix;
     }
 
@@ -97,6 +113,16 @@ class CgGenerator {
                 return &entry;
         }
         return nullptr;
+    }
+
+    // Those rows, counted from `first`, at the end of *matrix; `starts` gets the end of each.
+    void make_rows(long first, const Range& rows, SparseMatrix* matrix) const {
+        std::vector<double> sums(static_cast<size_t>(problem_.n), 0.0);
+        for (long row = first + rows.begin; row < first + rows.end; ++row) {
+            if (row < problem_.n)
+                add_row(row, sums, matrix);
+            matrix->starts.push_back(static_cast<long>(matrix->values.size()));
+        }
     }
 
     // `sums` is zero before and after.

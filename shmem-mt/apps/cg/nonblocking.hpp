@@ -75,8 +75,8 @@ class CgNonblocking final : public CgOverlapped {
         job_.team().barrier();
     }
 
-    std::vector<double> p_, r_;  // whole
-    double p_dot_q_ = 0;         // of the last iteration
+    Untouched<double> p_, r_;  // whole
+    double p_dot_q_ = 0;       // of the last iteration
 };
 
 }  // namespace shmem_mt

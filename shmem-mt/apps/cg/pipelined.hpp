@@ -109,8 +109,8 @@ class CgPipelined final : public CgOverlapped {
         });
     }
 
-    std::vector<double> w_, a_;      // whole
-    std::vector<double> r_, s_, p_;  // own rows
+    Untouched<double> w_, a_;      // whole
+    Untouched<double> r_, s_, p_;  // own rows
     std::vector<double> other_sums_;
     PipelinedScalars scalars_{sum_};
 };

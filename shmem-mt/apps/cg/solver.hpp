@@ -13,6 +13,7 @@
 #include "apps/cg/matrix.hpp"
 #include "apps/common/polling_product.hpp"
 #include "apps/common/slices.hpp"
+#include "apps/common/untouched.hpp"
 #include "apps/common/vector_kernels.hpp"
 #include "programs/common/clock.hpp"
 #include "programs/common/job.hpp"
@@ -31,10 +32,16 @@ class CgSolver {
           rows_part_(static_cast<size_t>(layout.rows())),
           slice_sums_(static_cast<size_t>(layout.slices())),
           first_sums_(static_cast<size_t>(layout.slices() * layout.pes())),
-          second_sums_(first_sums_.size()) {
-        for (const int32_t column : matrix.columns)
-            columns_.push_back(static_cast<int32_t>(
-                layout.position(static_cast<int>(column / layout.rows()), column % layout.rows())));
+          second_sums_(first_sums_.size()),
+          columns_(matrix.columns.size()) {
+        job.team().run([&](int thread) {
+            const Range rows = layout_.rows_of(layout_.all_slices().share(thread, job_.threads()));
+            const size_t begin = static_cast<size_t>(matrix.starts[static_cast<size_t>(rows.begin)]);
+            const size_t end = static_cast<size_t>(matrix.starts[static_cast<size_t>(rows.end)]);
+            for (size_t i = begin; i < end; ++i)
+                columns_[i] = static_cast<int32_t>(layout_.position(
+                    static_cast<int>(matrix.columns[i] / layout_.rows()), matrix.columns[i] % layout_.rows()));
+        });
         z_ = symmetric_vector(layout.whole());
     }
 
@@ -82,8 +89,8 @@ class CgSolver {
 
     virtual void poll() {}
 
-    static double* symmetric_vector(long n) {
-        return static_cast<double*>(symmetric_alloc(sizeof(double) * static_cast<size_t>(n)));
+    double* symmetric_vector(long n) {
+        return static_cast<double*>(shared_symmetric_alloc(job_, sizeof(double) * static_cast<size_t>(n)));
     }
 
     // q = A x for the thread's share of those slices; q has own rows.
@@ -155,9 +162,9 @@ class CgSolver {
     const CgClass& problem_;
     const CgLayout layout_;
     PollingProduct product_;
-    std::vector<double> x_;                         // whole
+    Untouched<double> x_;                           // whole
     double* z_ = nullptr;                           // whole, symmetric
-    std::vector<double> rows_part_;                 // own rows, for products
+    Untouched<double> rows_part_;                   // own rows, for products
     std::vector<double> slice_sums_;                // one a slice of this PE
     std::vector<double> first_sums_, second_sums_;  // one a slice of every PE
 
@@ -187,7 +194,7 @@ class CgSolver {
         job_.team().barrier();
     }
 
-    std::vector<int32_t> columns_;  // places in whole vectors
+    Untouched<int32_t> columns_;  // places in whole vectors
     double zeta_ = 0, residual_ = 0, wait_s_ = 0;
     bool exchanged_ = false;
 };

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "apps/common/untouched.hpp"
 #include "apps/minimd/atoms.hpp"
 #include "apps/minimd/cells.hpp"
 #include "apps/minimd/force.hpp"
@@ -112,10 +113,10 @@ class MdNeighbours {
     const MdCellGrid& grid_;
     MdCellSort sorted_;
     const int32_t nowhere_;
-    std::vector<double> x_, y_, z_;  // in the order of sorted_
-    std::vector<int32_t> places_;    // where their coordinates are among positions
-    std::vector<MdList> lists_;      // by own atom
-    std::vector<Page> pages_;        // one a thread
+    Untouched<double> x_, y_, z_;  // in the order of sorted_
+    Untouched<int32_t> places_;    // where their coordinates are among positions
+    Untouched<MdList> lists_;      // by own atom
+    std::vector<Page> pages_;      // one a thread
 };
 
 }  // namespace shmem_mt

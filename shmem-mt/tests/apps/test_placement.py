@@ -25,6 +25,8 @@ def test_each_thread_writes_first_to_its_own_rows(placement, pes, threads):
     for faults in found["faults"][1:]:
         assert 0.9 * share < faults < 1.2 * share
     assert 0.9 * share < found["faults"][0] < 1.4 * share
+    mean = sum(found["cg"]) / threads  # in rows of several lengths
+    assert mean > 500 and min(found["cg"]) > 0.8 * mean
 
 
 @pytest.mark.parametrize("threads", [1, 2])
