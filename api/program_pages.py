@@ -123,5 +123,6 @@ def write(folder: Path, pages: list[Page], date: str, system: str) -> list[str]:
         text = [*mdoc.prologue(name, int(section), date, system), *lines]
         (at / source.stem).write_text("\n".join(text) + "\n")
         written.append(source.stem)
-    (folder / "man1/oshc++.1").write_text(".so man1/oshcc.1\n")
+    for wrapper in ("oshc++", "oshfort"):
+        (folder / f"man1/{wrapper}.1").write_text(".so man1/oshcc.1\n")
     return written

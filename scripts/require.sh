@@ -42,6 +42,7 @@ for kind do
             need clang-tidy-19 clang-tidy-19
             need clang++-19 clang-19
             ls /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.tsan* >/dev/null 2>&1 || missing="$missing libclang-rt-19-dev"
+            need gfortran gfortran
             need valgrind valgrind
             need gdb gdb
             need spin spin

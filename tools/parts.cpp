@@ -39,14 +39,23 @@ void ask_pmix(InstalledPart* loaded) {
     loaded->version.erase(loaded->version.find_last_not_of(' ') + 1);
 }
 
+// No plugin, but a library that programs in Fortran are linked with.
+constexpr os::Part kFortranPart = {"libheddle_fortran.a", "gfortran", "programs in Fortran (oshfort)",
+                                   "install gfortran (Debian, Ubuntu; Fedora: gcc-gfortran)"};
+
+// Why a part is not there.
+std::string reason_of(const os::Part& part) {
+    return std::string("built without ") + part.stands_on + ", which is for " + part.use + ": " + part.remedy +
+           ", and build Heddle again";
+}
+
 InstalledPart load(const os::Part& part) {
     InstalledPart loaded = {&part, nullptr, "", ""};
     char path[PATH_MAX];
     if (!os::find_in_library_folder(part.file, path, sizeof path)) {
         loaded.reason = "this program cannot be found without /proc";
     } else if (!os::is_built(part)) {
-        loaded.reason = std::string("built without ") + part.stands_on + ", which is for " + part.use + ": " +
-                        part.remedy + ", and build Heddle again";
+        loaded.reason = reason_of(part);
     } else if (loaded.plugin = dlopen(path, RTLD_LAZY | RTLD_LOCAL); !loaded.plugin) {
         loaded.reason = std::string("cannot be loaded: ") + dlerror();
     } else if (&part == &os::kPmixPart) {
@@ -104,6 +113,8 @@ void print_missing_parts(const std::vector<InstalledPart>& parts) {
     for (const InstalledPart& loaded : parts)
         if (!loaded.plugin)
             printf("Heddle's part %s: %s\n", loaded.part->file, loaded.reason.c_str());
+    if (!os::is_built(kFortranPart))
+        printf("Heddle's part %s: %s\n", kFortranPart.file, reason_of(kFortranPart).c_str());
 }
 
 }  // namespace heddle::tools

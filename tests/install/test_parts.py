@@ -167,9 +167,10 @@ def test_jobs_on_several_hosts_say_what_is_missing(prefix, tmp_path):
 def test_a_build_without_the_parts(tmp_path):
     """Configured as `make build` does it, where neither library is found; the library itself knows nothing of them."""
     said("cmake", "-S", SOURCE, "-B", tmp_path, "-G", "Ninja", "-DHEDDLE_BUILD_TESTS=OFF", "-DCMAKE_BUILD_TYPE=Debug",
-         "-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON")
+         "-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON", "-DHEDDLE_BUILD_FORTRAN=OFF")
     said("cmake", "--build", tmp_path, "--target", "heddle-info", "oshrun")
     assert not list(tmp_path.glob("lib/libheddle_*.so"))
     lines = said(tmp_path / "bin/heddle-info", "--missing").stdout.splitlines()
     assert [line.split(",")[0] for line in lines] == ["Heddle's part libheddle_ucx.so: built without UCX",
-                                                      "Heddle's part libheddle_pmix.so: built without PMIx"]
+                                                      "Heddle's part libheddle_pmix.so: built without PMIx",
+                                                      "Heddle's part libheddle_fortran.a: built without gfortran"]

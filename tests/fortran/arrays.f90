@@ -1,0 +1,161 @@
+! Which variables of a Fortran program are symmetric, arrays by shmem_alloc, and what the generic names take.
+module of_a_module
+  use shmem
+  implicit none
+  real(c_double), target :: in_module(2, 3) = -1
+  integer(c_int64_t), target :: initialized = 5
+end module
+
+program arrays
+  use of_a_module
+  use shmem
+  use checks
+  implicit none
+  real(c_double), target :: in_program(6) = 0     ! of the main program: saved, as Fortran 2008 has it
+  real(c_double), target, allocatable :: private(:)
+  integer(c_int), target :: in_common(2)
+  common /block/ in_common
+  call shmem_init()
+  call start()
+  call static_data()
+  call allocated()
+  call every_kind()
+  call ranks()
+  call optional_arguments()
+  call texts()
+  call pass('arrays')
+
+contains
+
+  subroutine static_data()
+    integer(c_int32_t), target, save :: saved = 0
+    allocate(private(6))
+    private = me
+    in_common = 0
+    call shmem_barrier_all()
+    call shmem_put(in_program, private, 6_c_size_t, right)
+    call shmem_put(in_module, private, 6_c_size_t, right)
+    call shmem_p(initialized, 100_c_int64_t + me, right)
+    call shmem_p(saved, me, right)
+    call shmem_p(in_common(2), me, right)
+    call shmem_barrier_all()
+    call expect(all(in_program == left), 'a variable of the main program')
+    call expect(all(in_module == left), 'a variable of a module')
+    call expect(initialized == 100 + left, 'an initialized variable of a module')
+    call expect(saved == left, 'a saved variable')
+    call expect(in_common(1) == 0 .and. in_common(2) == left, 'a common block')
+    call expect(shmem_addr_accessible(c_loc(private), right) == 0, 'allocate is not symmetric')
+  end subroutine
+
+  subroutine allocated()
+    real(c_float), pointer :: line(:)
+    integer(c_int64_t), pointer, contiguous :: plane(:, :)
+    complex(c_double_complex), pointer :: space(:, :, :)
+    integer(c_int8_t), pointer :: none(:)
+    logical(c_bool), pointer :: flags(:)
+    integer :: i
+    call shmem_alloc(line, 100)
+    call shmem_alloc(plane, [3, 5])
+    call shmem_alloc(space, [2, 3, 4])
+    call shmem_alloc(none, 0)
+    call shmem_alloc(flags, [7])
+    call expect(size(line) == 100 .and. all(shape(plane) == [3, 5]) .and. all(shape(space) == [2, 3, 4]), 'shapes')
+    call expect(associated(none) .and. size(none) == 0 .and. size(flags) == 7, 'an array without elements')
+    plane = reshape([(int(100 * me + i, c_int64_t), i = 1, 15)], [3, 5])
+    space = cmplx(0, 0, c_double_complex)
+    call shmem_barrier_all()
+    call shmem_put(plane(1, 5), plane(1, 1), 3_c_size_t, right) ! a column, from its first element on
+    call shmem_put(space(1, 1, 1), [cmplx(me, 1, c_double_complex)], 1_c_size_t, right)
+    call shmem_put(line, [(real(i, c_float), i = 1, 100)], 100_c_size_t, right)
+    call shmem_barrier_all()
+    call expect(all(plane(:, 5) == [(100 * left + i, i = 1, 3)]) .and. plane(3, 4) == 100 * me + 12, 'a column')
+    call expect(space(1, 1, 1) == cmplx(left, 1) .and. space(2, 1, 1) == 0 .and. line(99) == 99, 'arrays')
+    call shmem_dealloc(line)
+    call expect(.not. associated(line), 'shmem_dealloc')
+    call shmem_dealloc(plane)
+    call shmem_dealloc(space)
+    call shmem_dealloc(none)
+    call shmem_dealloc(flags)
+    call shmem_alloc(line, 2 ** 30) ! more than the heap of the test has
+    call expect(.not. associated(line), 'no room')
+    call shmem_dealloc(line)
+  end subroutine
+
+  subroutine every_kind()
+    integer(c_int16_t), pointer :: a(:), a2(:, :), a3(:, :, :)
+    integer(c_int32_t), pointer :: b(:), b2(:, :), b3(:, :, :)
+    real(c_double), pointer :: c(:), c2(:, :), c3(:, :, :)
+    complex(c_float_complex), pointer :: d(:), d2(:, :), d3(:, :, :)
+    call shmem_alloc(a, 3); call shmem_alloc(a2, [3, 2]); call shmem_alloc(a3, [1, 2, 3])
+    call shmem_alloc(b, 3); call shmem_alloc(b2, [3, 2]); call shmem_alloc(b3, [1, 2, 3])
+    call shmem_alloc(c, 3); call shmem_alloc(c2, [3, 2]); call shmem_alloc(c3, [1, 2, 3])
+    call shmem_alloc(d, 3); call shmem_alloc(d2, [3, 2]); call shmem_alloc(d3, [1, 2, 3])
+    a = 1; a2 = 2; a3 = 3; b = 4; b2 = 5; b3 = 6; c = 7; c2 = 8; c3 = 9; d = 10; d2 = 11; d3 = 12
+    call expect(all(a == 1) .and. all(a2 == 2) .and. all(a3 == 3) .and. all(b == 4) .and. all(b2 == 5) .and. &
+                all(b3 == 6) .and. all(c == 7) .and. all(c2 == 8) .and. all(c3 == 9) .and. all(d == 10) .and. &
+                all(d2 == 11) .and. all(d3 == 12), 'arrays that overlap')
+    call shmem_dealloc(a); call shmem_dealloc(a2); call shmem_dealloc(a3)
+    call shmem_dealloc(b); call shmem_dealloc(b2); call shmem_dealloc(b3)
+    call shmem_dealloc(c); call shmem_dealloc(c2); call shmem_dealloc(c3)
+    call shmem_dealloc(d); call shmem_dealloc(d2); call shmem_dealloc(d3)
+  end subroutine
+
+  ! Every pair of ranks that a generic has.
+  subroutine ranks()
+    integer(c_int), target, save :: one(8), two(2, 4), three(2, 2, 2)
+    integer(c_int) :: from1(8), from2(2, 4), from3(2, 2, 2)
+    integer :: pair, i
+    from1 = [(10 * me + i, i = 1, 8)]
+    from2 = reshape(from1, [2, 4])
+    from3 = reshape(from1, [2, 2, 2])
+    do pair = 1, 8
+      one = 0; two = 0; three = 0
+      call shmem_barrier_all()
+      select case (pair)
+      case (1); call shmem_put(one, from1, 8_c_size_t, right)
+      case (2); call shmem_put(one(1), from2(1, 1), 8_c_size_t, right)
+      case (3); call shmem_put(one(1), from1, 8_c_size_t, right)
+      case (4); call shmem_put(one, from2(1, 1), 8_c_size_t, right)
+      case (5); call shmem_put(one, from2, 8_c_size_t, right)
+      case (6); call shmem_put(two, from1, 8_c_size_t, right)
+      case (7); call shmem_put(two, from2, 8_c_size_t, right)
+      case (8); call shmem_put(three, from3, 8_c_size_t, right)
+      end select
+      call shmem_barrier_all()
+      select case (pair)
+      case (1:5); call expect(all(one == from1 + 10 * (left - me)), 'a put of these ranks')
+      case (6:7); call expect(all(two == from2 + 10 * (left - me)), 'a put to rank 2')
+      case (8); call expect(all(three == from3 + 10 * (left - me)), 'a put to rank 3')
+      end select
+      call shmem_sync_all()
+    end do
+    ! By its own name a function takes arrays of any rank.
+    call shmem_int_put(three, from2, 8_c_size_t, right)
+    call shmem_barrier_all()
+    call expect(all(three == from3 + 10 * (left - me)), 'shmem_int_put')
+  end subroutine
+
+  subroutine optional_arguments()
+    integer(c_int), target, save :: words(3) = 0
+    integer(c_int), allocatable :: status(:)
+    call shmem_sync_all()
+    call shmem_put(words, [1, 2, 3], 3_c_size_t, right)
+    call shmem_wait_until_all(words, 3_c_size_t, cmp = SHMEM_CMP_NE, cmp_value = 0)
+    call shmem_wait_until_all(words, 3_c_size_t, status, SHMEM_CMP_NE, 0) ! not allocated: as if left out
+    call expect(shmem_test_all(words, 3_c_size_t, [0, 0, 1], SHMEM_CMP_LT, 3) == 1, 'a status')
+    call expect(shmem_test_all(words, 3_c_size_t, cmp = SHMEM_CMP_LT, cmp_value = 3) == 0, 'no status')
+  end subroutine
+
+  subroutine texts()
+    character(kind=c_char, len=12), target, save :: text
+    character(kind=c_char), target, save :: letters(12)
+    text = ''
+    letters = '.'
+    call shmem_barrier_all()
+    call shmem_char_put(text, 'from the left', 12_c_size_t, right)
+    call shmem_put(letters, ['a', 'b', 'c'], 3_c_size_t, right)
+    call shmem_barrier_all()
+    call expect(text == 'from the lef', 'a text')
+    call expect(all(letters(1:4) == ['a', 'b', 'c', '.']), 'an array of characters')
+  end subroutine
+end program
