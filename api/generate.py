@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the generated files of the interface: OpenSHMEM from openshmem.toml, Heddle's extensions from shmemx.toml,
-and the reference page of the extensions.
+the reference page of the extensions, and the generated part of the Python bindings.
 
     generate.py                  writes the files below
     generate.py --check          exits 1 and names the files that differ from what would be written
@@ -18,6 +18,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import python_bindings
 import reference
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -447,6 +448,7 @@ WRITERS = {
     "docs/user/shmemx.md": lambda: reference.page(NOTICE, WIDTH, introductions("shmemx"), load("shmemx")),
     "src/entry/generated/shims.cpp": shims_cpp,
     "src/entry/generated/inline_exports.c": inline_exports_c,
+    **python_bindings.files(NOTICE, load),
 }
 
 

@@ -1,0 +1,115 @@
+"""Operations on one element: p and g, atomics and signals. Any thread."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from . import _contexts
+from ._checks import described, integer, require_active
+from ._families import Entry, Family
+from ._memory import Array, Buffer, element, local, same_dtype
+from ._pending import posting
+from ._requests import Request, request_for
+from ._transfers import signal_place
+
+# p and g of elements that ctypes cannot pass as values: long double, complex, structures.
+_PUT = Family("p", "v:pppzi", typed="shmem_ctx_TYPENAME_put", types="rma", raw="shmem_ctx_putmem")
+_GET = Family("g", "v:pppzi", typed="shmem_ctx_TYPENAME_get", types="rma", raw="shmem_ctx_getmem")
+
+
+def scalar(where: str, name: str, value: Any, entry: Entry) -> Any:
+    """value as a number that fits the dtype of entry."""
+    span = entry.span
+    if span is not None:
+        number = value if type(value) is int else integer(where, name, value)
+        if not span[0] <= number <= span[1]:
+            raise OverflowError(f"heddle.{where}: {name} is {number}, and {entry.dtype} holds {span[0]} to {span[1]}")
+        return number
+    if isinstance(value, str | bytes | bytearray) or not hasattr(value, "__float__"):
+        raise TypeError(f"heddle.{where}: {name} is {described(value)}: a number would be right for {entry.dtype}")
+    return float(value)
+
+
+def operate(family: Family, name: str, dest: Buffer, operands: tuple[tuple[str, Any], ...], pe: SupportsIndex, ctx: Any,
+            req: Request | None = None) -> Any:
+    """An atomic on one symmetric element, which the caller calls `name`; its result, if it has one."""
+    where = family.name
+    context, handle = _contexts.context_for(where, ctx)
+    array, address = element(where, name, dest)
+    entry = family.of(array.dtype)
+    values = [scalar(where, called, value, entry) for called, value in operands]
+    tail = () if req is None else (request_for(where, req),)
+    return entry.call(handle, address, *values, context.pe_for(where, pe), *tail)
+
+
+def fetching(family: Family, fetch: Buffer, name: str, dest: Buffer, operands: tuple[tuple[str, Any], ...],
+             pe: SupportsIndex, ctx: Any, req: Request | None = None) -> None:
+    """An atomic whose old value goes to fetch, memory of the caller, which is kept until then."""
+    where = family.name
+    context, handle = _contexts.context_for(where, ctx)
+    array, address = element(where, name, dest)
+    entry = family.of(array.dtype)
+    values = [scalar(where, called, value, entry) for called, value in operands]
+    old, to = _fetched(where, fetch, name, array)
+    tail = () if req is None else (request_for(where, req),)
+    entry.call(handle, to, address, *values, context.pe_for(where, pe), *tail)
+    if req is not None:
+        req.hold(old)
+    else:
+        joined = posting.joined
+        (context._pending if joined is None else joined).add(old)
+
+
+def _fetched(where: str, fetch: Buffer, name: str, array: Array) -> tuple[Array, int]:
+    old, to = local(where, "fetch", fetch, True)
+    same_dtype(where, "fetch", old, name, array)
+    if old.size != 1:
+        raise ValueError(f"heddle.{where}: fetch has {old.size} elements: one would be right")
+    return old, to
+
+
+def store(family: Family, dest: Buffer, value: Any, pe: SupportsIndex, ctx: Any) -> None:
+    """p: of any dtype."""
+    context, handle = _contexts.context_for("p", ctx)
+    array, address = element("p", "dest", dest)
+    place = context.pe_for("p", pe)
+    if not family.has_values(array.dtype):
+        one = np.empty(1, array.dtype)
+        one[0] = value
+        entry = _PUT.of(array.dtype)
+        entry.call(handle, address, one.ctypes.data, entry.scale, place)
+        return
+    entry = family.of(array.dtype)
+    entry.call(handle, address, scalar("p", "value", value, entry), place)
+
+
+def load(family: Family, source: Buffer, pe: SupportsIndex, ctx: Any) -> Any:
+    """g: of any dtype; a NumPy scalar where Python has no number for it."""
+    context, handle = _contexts.context_for("g", ctx)
+    array, address = element("g", "source", source)
+    place = context.pe_for("g", pe)
+    if not family.has_values(array.dtype):
+        one = np.empty(1, array.dtype)
+        entry = _GET.of(array.dtype)
+        entry.call(handle, one.ctypes.data, address, entry.scale, place)
+        return one[0]
+    return family.of(array.dtype).call(handle, address, place)
+
+
+def signal_update(family: Family, sig_addr: Buffer, signal: SupportsIndex, pe: SupportsIndex, ctx: Any) -> None:
+    """signal_add and signal_set."""
+    where = family.name
+    context, handle = _contexts.context_for(where, ctx)
+    address = signal_place(where, sig_addr)
+    value = integer(where, "signal", signal, 0, 2**64 - 1)
+    assert family.plain
+    family.plain(handle, address, value, context.pe_for(where, pe))
+
+
+def signal_fetch(family: Family, sig_addr: Buffer) -> int:
+    """The caller's own signal."""
+    require_active(family.name)
+    assert family.plain
+    return int(family.plain(signal_place(family.name, sig_addr)))

@@ -1,0 +1,41 @@
+"""The buffers of operations that are under way. Python would free a temporary array as soon as a call returns, while
+the library still reads or writes it. A buffer is added behind the call that posts its operation, and let go by whoever
+has taken the list before a quiet or wait that covers the operation. Any thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+
+class Buffers:
+    """What a context or a request has under way."""
+
+    def __init__(self) -> None:
+        self._held: list[Any] = []
+
+    def add(self, buffer: Any) -> None:
+        self._held.append(buffer)
+
+    def take(self) -> list[Any]:
+        """The buffers until now. The caller lets them go when the operations are complete."""
+        taken, self._held = self._held, []
+        return taken
+
+    def put_back(self, taken: list[Any]) -> None:
+        self._held = taken + self._held
+
+    def drop(self) -> None:
+        self._held = []
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+class _Posting(threading.local):
+    """The buffers of the request that the thread's nbi operations join (request_begin), or None."""
+
+    joined: Buffers | None = None
+
+
+posting = _Posting()
