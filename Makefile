@@ -18,7 +18,7 @@ CHAOS_SEEDS ?= 20 # of each program
 CHAOS_FIRST ?= 1
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record test-cross test-mutants validate-advice sanitize sanitize-in-process fuzz install require-build require-test clean format
+.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants validate-advice sanitize sanitize-in-process fuzz install require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -38,6 +38,7 @@ help:
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
 	@echo "make build                 the library and its tools, in $(BUILD)"
+	@echo "make site                  the documentation as a site that needs no network: build/site/index.html"
 	@echo "make install PREFIX=DIR    library, headers, manual pages, oshrun, oshcc, oshc++, heddle-info, heddle-status, shmem-mt (now: $(PREFIX))"
 	@echo "make format                clang-format over everything that is not generated"
 	@echo "make clean                 removes build/ and report/"
@@ -57,6 +58,14 @@ $(VENV)/ready: shmem-mt/pyproject.toml | require-build build/
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --editable './shmem-mt[test]'
 	touch $@
+
+# What makes the site is an extra: the environment of the tests does not grow by it.
+$(VENV)/site-tool: $(VENV)/ready
+	$(VENV)/bin/pip install --quiet --editable './shmem-mt[test,site]'
+	touch $@
+
+site: $(VENV)/site-tool
+	$(VENV)/bin/python -B docs/site/build.py build/site-work build/site
 
 # Last words: the parts that are missing, and what to install for them.
 say_missing = @$(BUILD)/bin/heddle-info --missing
@@ -96,7 +105,7 @@ quick: require-test $(VENV)/ready
 	ctest --preset $(PRESET) -j $(JOBS) -L '^(unit|checks|budgets)$$'
 
 # What make test leaves out of the same build: further products of settings, and kinds of tests (tests/CMakeLists.txt).
-test-rest: require-test $(VENV)/ready
+test-rest: require-test $(VENV)/site-tool
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|model|concurrency|examples|fortran|documentation|python|multihost|install|fuzz)$$'
 

@@ -1,0 +1,143 @@
+"""The site: it is complete, its links lead somewhere, it loads nothing from another host, and its search finds what a
+reader has at hand: the name of a function, a setting, the words of a message."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "docs/site"))
+sys.dont_write_bytecode = True
+
+import check  # noqa: E402  of docs/site
+import manual  # noqa: E402
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    if not importlib.util.find_spec("sphinx"):
+        pytest.skip("no Sphinx here: make site installs it")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run([sys.executable, "-B", ROOT / "docs/site/build.py", folder / "work", folder / "site"],
+                          capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+def index_of(site):
+    """What the search reads."""
+    text = (site / "searchindex.js").read_text()
+    return json.loads(text[text.index("(") + 1:text.rindex(")")])
+
+
+def pages_with(index, word):
+    """The pages that a search for a word finds; the index has the stems of words."""
+    stem = importlib.import_module("snowballstemmer").stemmer("english").stemWord(word.lower())
+    found = set()
+    for part in ("terms", "titleterms"):
+        for form in {stem, word.lower()}:
+            places = index[part].get(form, [])
+            found |= {index["docnames"][at] for at in (places if isinstance(places, list) else [places])}
+    return found
+
+
+def test_pages_are_there_and_whole(site):
+    assert check.problems(site) == []
+    for name in ("index", "docs/quickstart", "docs/user/settings", "docs/user/threads", "docs/site/manual/index",
+                 "docs/site/manual/1/oshrun", "docs/site/manual/7/heddle", "shmem-mt/docs/mini-apps"):
+        assert "<h1>" in (site / f"{name}.html").read_text(), name
+
+
+def test_each_function_is_found_by_its_name(site):
+    index = index_of(site)
+    for table, count in (("openshmem", 1788), ("shmemx", 1141)):
+        done = subprocess.run([sys.executable, "-B", ROOT / "api/generate.py", "--list", table], capture_output=True,
+                              text=True, check=True)
+        names = done.stdout.split()
+        assert len(names) == count
+        lost = [name for name in names
+                if not any(page.startswith("docs/site/manual/3/") for page in pages_with(index, name))]
+        assert lost == []
+
+
+def test_each_setting_is_found_by_its_name(site):
+    index = index_of(site)
+    names = re.findall(r'^(?:SETTING|CHOICE)\(\w+, \w+, "(\w+)"', (ROOT / "src/base/settings.def").read_text(), re.M)
+    assert len(names) > 40
+    assert [name for name in names if "docs/user/settings" not in pages_with(index, name)] == []
+
+
+@pytest.mark.parametrize("words,page", [
+    ("shmem_ctx_longdouble_put_nbi", "docs/site/manual/3/shmem_put_nbi.html"),
+    ("HEDDLE_NET_RAILS", "docs/user/settings.html"),
+])
+def test_search_works_in_a_browser_without_a_server(site, tmp_path, words, page):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if not browser:
+        pytest.skip("no browser on this machine")
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}",
+                           "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", "--dump-dom",
+                           f"file://{site}/search.html?q={words.replace(' ', '+')}"],
+                          capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    found = re.search(r'<ul[^>]* class="search">.*?</ul>', done.stdout, re.S)
+    assert found and f'href="{page}' in found.group(0), found
+
+
+RIGHT = '<html><head><link href="s.css"></head><body><a href="b.html#x">b</a><img src="p.png"></body></html>'
+
+
+@pytest.mark.parametrize("before,after,wanted", [
+    ("b.html#x", "c.html", "index.html links c.html: there is no such file"),
+    ("#x", "#y", "its page has no such anchor"),
+    ("p.png", "q.png", "index.html links q.png: there is no such file"),
+    ("p.png", "https://host/p.png", "index.html loads https://host/p.png from another host"),
+    ('href="s.css"', 'href="//host/s.css"', "index.html loads //host/s.css from another host"),
+    ("</body>", "<script>fetch('https://host/x')</script></body>", "index.html loads https://host/x from another host"),
+    ("</body>", "<style>@import 'https://host/x';</style></body>", "index.html loads https://host/x from another host"),
+])
+def test_what_is_wrong_is_found(tmp_path, before, after, wanted):
+    (tmp_path / "b.html").write_text('<p id="x">')
+    (tmp_path / "s.css").write_text("a { color: red }")
+    (tmp_path / "p.png").write_text("")
+    (tmp_path / "index.html").write_text(RIGHT)
+    assert check.problems(tmp_path) == []
+    assert before in RIGHT
+    (tmp_path / "index.html").write_text(RIGHT.replace(before, after))
+    assert any(wanted in one for one in check.problems(tmp_path)), check.problems(tmp_path)
+
+
+def test_style_sheets_and_scripts_are_read(tmp_path):
+    (tmp_path / "a.css").write_text("@font-face { src: url(https://host/font.woff2) }")
+    (tmp_path / "a.js").write_text("// see https://host/about\nimport('https://host/module.js')")
+    assert check.problems(tmp_path) == ["a.css loads https://host/font.woff2 from another host",
+                                        "a.js loads https://host/module.js from another host"]
+
+
+def test_a_macro_that_is_not_known_is_no_silent_loss():
+    with pytest.raises(manual.MacroError, match=r"\.Zz word"):
+        manual.Converter(".Sh NAME\n.Zz word\n", {}).markdown()
+
+
+def test_text_of_a_manual_page_is_kept():
+    text = ("\n".join([".Sh NAME", ".Nm shmem_x", ".Nd do a thing", ".Sh SYNOPSIS", ".In shmem.h", ".Ft void",
+                       ".Fo shmem_x", '.Fa "int pe"', ".Fc", ".Sh DESCRIPTION", r"The \fIpe\fP of a_b*c.",
+                       ".Bl -tag -width Ds", ".It Fa pe", "A PE.", ".El", ".Xr shmem_y 3 ."]))
+    said = manual.Converter(text, {"shmem_y": "../3/shmem_y.md"}).markdown()
+    for wanted in ("# shmem_x\n\nDo a thing.", "```c\n#include <shmem.h>\nvoid shmem_x(int pe);\n```",
+                   r"The *pe* of a\_b\*c.", "- `pe`\n\n  A PE.", "[shmem_y](../3/shmem_y.md)."):
+        assert wanted in said, said
+
+
+def test_without_sphinx_it_is_said(tmp_path):
+    environment = {**os.environ, "PYTHONNOUSERSITE": "1"}
+    done = subprocess.run([sys.executable, "-S", "-B", ROOT / "docs/site/build.py", tmp_path / "a", tmp_path / "b"],
+                          capture_output=True, text=True, env=environment)
+    assert done.returncode == 77 and "there is no Sphinx here; make site installs it" in done.stderr
+    assert "Traceback" not in done.stderr
