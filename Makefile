@@ -109,7 +109,7 @@ quick: require-test $(VENV)/ready
 # What make test leaves out of the same build: further products of settings, and kinds of tests (tests/CMakeLists.txt).
 test-rest: require-test $(VENV)/site-tool
 	$(call build_tests,ON)
-	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|model|concurrency|examples|fortran|documentation|python|multihost|install|fuzz)$$'
+	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|model|concurrency|examples|cpp|fortran|documentation|python|multihost|install|fuzz)$$'
 
 # What is left: 256 nodes and 512 PEs on one machine, which is all that it does meanwhile, and 4,096 simulated nodes.
 test-many: require-test $(VENV)/ready
