@@ -21,6 +21,7 @@ sys.dont_write_bytecode = True
 
 import check  # noqa: E402  behind the line above, which keeps the source tree clean
 import manual  # noqa: E402
+import messages  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path("docs/site")
@@ -153,6 +154,7 @@ def main() -> int:
     place = work / "pages" / HERE
     written = manual.write(work / "man", place / "manual", ASIDE)
     (place / "manual/index.md").write_text(index_of_manual(written))
+    (place / "messages.md").write_text(messages.page())
     (work / "conf/_static").mkdir(parents=True)
     shutil.copy(ROOT / HERE / "heddle.css", work / "conf/_static/heddle.css")
     (work / "conf/conf.py").write_text((ROOT / HERE / "conf.py").read_text().replace(

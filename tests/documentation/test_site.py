@@ -18,6 +18,8 @@ sys.dont_write_bytecode = True
 
 import check  # noqa: E402  of docs/site
 import manual  # noqa: E402
+import messages  # noqa: E402
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
@@ -50,7 +52,8 @@ def pages_with(index, word):
 def test_pages_are_there_and_whole(site):
     assert check.problems(site) == []
     for name in ("index", "docs/quickstart", "docs/user/settings", "docs/user/threads", "docs/site/manual/index",
-                 "docs/site/manual/1/oshrun", "docs/site/manual/7/heddle", "shmem-mt/docs/mini-apps"):
+                 "docs/site/messages", "docs/site/manual/1/oshrun", "docs/site/manual/7/heddle",
+                 "shmem-mt/docs/mini-apps"):
         assert "<h1>" in (site / f"{name}.html").read_text(), name
 
 
@@ -75,7 +78,7 @@ def test_each_setting_is_found_by_its_name(site):
 
 @pytest.mark.parametrize("words,page", [
     ("shmem_ctx_longdouble_put_nbi", "docs/site/manual/3/shmem_put_nbi.html"),
-    ("HEDDLE_NET_RAILS", "docs/user/settings.html"),
+    ("dest is not symmetric: heap is", "docs/site/messages.html"),
 ])
 def test_search_works_in_a_browser_without_a_server(site, tmp_path, words, page):
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -88,6 +91,15 @@ def test_search_works_in_a_browser_without_a_server(site, tmp_path, words, page)
     assert done.returncode == 0, done.stderr
     found = re.search(r'<ul[^>]* class="search">.*?</ul>', done.stdout, re.S)
     assert found and f'href="{page}' in found.group(0), found
+
+
+def test_messages_are_found_by_their_words(site):
+    index, every = index_of(site), messages.entries()
+    words = {word for message in messages.messages() if messages.owners(message, every)[0].title != "none"
+             for word in re.findall(r"(?<!\w)[a-z]{4,}(?!\w)", message.shown())}
+    assert len(words) > 500
+    assert sorted(word for word in words
+                  if (found := pages_with(index, word)) and "docs/site/messages" not in found) == []
 
 
 RIGHT = '<html><head><link href="s.css"></head><body><a href="b.html#x">b</a><img src="p.png"></body></html>'
@@ -141,3 +153,42 @@ def test_without_sphinx_it_is_said(tmp_path):
                           capture_output=True, text=True, env=environment)
     assert done.returncode == 77 and "there is no Sphinx here; make site installs it" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_each_message_has_a_cause_and_a_cure():
+    said, every = messages.messages(), messages.entries()
+    assert messages.problems(said, every) == []
+    assert len(said) > 400 and len(every) > 50
+
+
+@pytest.mark.parametrize("before,after,wanted", [
+    ("called before shmem_init", "called while the moon is full", "has no cause and cure"),
+    ("called after shmem_finalize", "called later", "no message has 'called after shmem_finalize'"),
+    ("called before shmem_init", "called before shmem_init, is not held by this PE", "belongs to Called before init"),
+])
+def test_a_message_that_changes_is_noticed(tmp_path, before, after, wanted):
+    for folder in ("src/operations", "launcher"):
+        (tmp_path / folder).mkdir(parents=True)
+    text = (ROOT / "src/operations/check.cpp").read_text()
+    assert before in text
+    (tmp_path / "src/operations/check.cpp").write_text(text.replace(before, after))
+    assert any(wanted in one for one in messages.problems(messages.messages(tmp_path), messages.entries()))
+
+
+def test_strings_beside_each_other_are_one_message():
+    source = """/* "a comment of four words" */ const char quote = '"';
+        base::fatal(function, "PE %d is"
+                    " out of %" PRIu64 " range", pe); say("two words");
+        const char* text = "has \\"four\\" words here";"""
+    assert messages.texts(source) == ["PE %d is out of % range", 'has "four" words here']
+
+
+@pytest.mark.parametrize("text,wanted", [
+    ("[[part]]\ntitle = 'A'\n[[part.entry]]\ntitle = 'B'\ncause = 'c'\nmessages = ['m']\n", "B: cure"),
+    ("[[part]]\ntitle = 'A'\n[[part.entry]]\ntitle = 'B'\ncause = 'c'\ncure = 'd'\n", "B: messages"),
+    ("[[part", "messages.toml: "),
+])
+def test_a_table_that_lacks_something_is_refused(tmp_path, text, wanted):
+    (tmp_path / "m.toml").write_text(text + "\n[none]\nmessages = []\nfiles = []\n")
+    with pytest.raises(messages.TableError, match=wanted):
+        messages.entries(tmp_path / "m.toml")
