@@ -71,6 +71,9 @@ int main() {
                 (n == 1 ? ", as source has" : ", those of source for each member"),
             world.fcollect(dest, source));
     REFUSED("dest has 4 elements: must have at least 5", world.sum(dest, source));
+    if (n > 2)
+        REFUSED("dest has 4 elements: must have at least " + std::to_string(2 * members) + ", those of source for each",
+                world.fcollect(dest, source.part(0, 2)));
     if (n > 1) {
         shmem::array<int> uneven(members + 1);
         REFUSED("source has " + std::to_string(n + 1) + " elements: must have as many for each of " + std::to_string(n),

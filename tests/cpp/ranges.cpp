@@ -81,6 +81,7 @@ void check_atomics() {
     shmem::array<std::uint64_t> counters(2, 8);
     ::shmem_sync_all();
     ctx.add(counters[0], 2, right);
+    ctx.fence();
     EXPECT(ctx.fetch_add(counters[0], 3, right) == 10 && ctx.fetch(counters[0], right) == 13);
     EXPECT(ctx.fetch_and(counters[0], 12, right) == 13 && ctx.fetch_or(counters[0], 3, right) == 12);
     EXPECT(ctx.fetch_xor(counters[0], 1, right) == 15 && ctx.swap(counters[0], 5, right) == 14);

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rows import TYPES, TYPES_OF, Part, Way, count, expect, sequence, value
 
 # operation, operands, the element after it; it is 12 before
-CHANGES = [("set", [9], 9), ("inc", [], 13), ("add", [5], 17), ("and", [6], 4), ("or", [3], 15), ("xor", [6], 10)]
+CHANGES = [("set", [9], 9), ("inc", [], 13), ("add", [5], 17), ("and", [6], 4), ("or", [6], 14), ("xor", [6], 10)]
 FETCHES = [("fetch", [], 12), ("swap", [9], 9), ("compare_swap", [12, 7], 7), ("fetch_inc", [], 13),
-           ("fetch_add", [5], 17), ("fetch_and", [6], 4), ("fetch_or", [3], 15), ("fetch_xor", [6], 10)]
+           ("fetch_add", [5], 17), ("fetch_and", [6], 4), ("fetch_or", [6], 14), ("fetch_xor", [6], 10)]
 
 
 def changes(word: str, way: Way) -> Iterator[str]:
