@@ -25,6 +25,51 @@ LINES = {
 }
 
 
+# What the indented pieces of programs name and do not declare.
+AROUND = """#include <shmemx.h>
+static shmem_team_t team;
+static shmemx_request_t request;
+static double dest[8], source[8], cell[8], value[8];
+static size_t nreduce = 8;
+static int n = 8, neighbour[8], my_pe, n_pes;
+void broadcast(void* bytes, size_t size);
+int piece(void);
+int piece(void) {
+    (void)team, (void)request, (void)dest, (void)source, (void)cell, (void)value, (void)nreduce, (void)n;
+    (void)neighbour, (void)my_pe, (void)n_pes;
+%s
+    return 0;
+}
+"""
+
+
+def pieces():
+    """The indented blocks of the pages that call functions, and are no prototypes."""
+    found = []
+    for page in PAGES:
+        prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M)
+        blocks = re.findall(r"(?:^    .*\n|^ *\n(?=    ))+", prose, flags=re.M)
+        found += [(page.stem, block) for block in blocks
+                  if re.search(r"^ +(?!void|int|TYPE)\S*.*\bshmemx?_\w+\(.*;", block, re.M)]
+    return found
+
+
+def test_blocks_of_c_are_programs_or_parts_of_some():
+    unnamed = [page.relative_to(ROOT) for page in PAGES if re.search(r"^ *```(?:c|cpp)\s*$", page.read_text(), re.M)]
+    assert list(map(str, unnamed)) == ["docs/finding-bugs.md"]  # whose test compares them with their programs
+
+
+def test_pieces_of_programs_compile(tmp_path):
+    found = pieces()
+    assert sorted(page for page, _ in found) == ["nonblocking-collectives", "requests", "running"]
+    for page, block in found:
+        source = tmp_path / f"{page}.c"
+        source.write_text(AROUND % re.sub(r"^ *\.\.\.", "", block, flags=re.M))
+        done = subprocess.run([BUILD / "bin/oshcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-c", source, "-o",
+                               tmp_path / "a.o"], capture_output=True, text=True)
+        assert done.returncode == 0, f"{page}: {done.stderr}"
+
+
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory):
     """Name to executable."""
