@@ -71,6 +71,17 @@ def check_buffers():
     heddle.barrier_all()
     assert dest[2:].tolist() == [8, 9]
     heddle.free(dest.reshape(2, 2))
+    far, mine = heddle.zeros(20, "i8"), np.zeros(7, "i8")
+    heddle.iput(far, np.arange(7), 5, 3, right)  # by default as many as the caller's own buffer has: 0, 3, 6
+    heddle.barrier_all()
+    assert far[:11:5].tolist() == [0, 3, 6] and far.sum() == 9
+    heddle.iget(mine, far, 3, 5, right)
+    assert mine.tolist() == [0, 0, 0, 3, 0, 0, 6]
+    heddle.barrier_all()
+    heddle.ibput(far, np.arange(7), 5, 4, 2, right)  # blocks 0 1 and 4 5
+    heddle.barrier_all()
+    assert far[[0, 1, 5, 6]].tolist() == [0, 1, 4, 5]
+    heddle.free(far)
 
 
 def check_pointers():
