@@ -4,10 +4,8 @@ enough, and symmetric where the function says so. Allocation is collective; the 
 from __future__ import annotations
 
 import array as array_module
-import bisect
 import ctypes
 import mmap
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex, TypeAlias
 
@@ -42,42 +40,11 @@ class Allocation:
         self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False)}
 
 
-class _Registry:
-    """The live allocations of Python, in the order of their addresses."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.starts: list[int] = []
-        self.by_start: dict[int, Allocation] = {}
-
-    def add(self, one: Allocation) -> None:
-        with self.lock:
-            bisect.insort(self.starts, one.address)
-            self.by_start[one.address] = one
-
-    def remove(self, one: Allocation) -> None:
-        one.live = False
-        with self.lock:
-            self.starts.remove(one.address)
-            del self.by_start[one.address]
-
-    def holding(self, address: int) -> Allocation | None:
-        with self.lock:
-            place = bisect.bisect_right(self.starts, address)
-            found = self.by_start[self.starts[place - 1]] if place else None
-        return found if found is not None and address < found.address + found.nbytes else None
-
-
-_allocations = _Registry()
-
-
-def _registered(where: str, address: int | None, nbytes: int) -> Array:
+def _owned(where: str, address: int | None, nbytes: int) -> Array:
     if not address:
         raise MemoryError(f"heddle.{where}: the symmetric heap has no room for {nbytes} bytes; SHMEM_SYMMETRIC_SIZE "
                           "sets its size for each PE")
-    allocation = Allocation(address, nbytes, True)
-    _allocations.add(allocation)
-    return np.asarray(allocation)
+    return np.asarray(Allocation(address, nbytes, True))
 
 
 def _size(where: str, name: str, size: SupportsIndex, least: int = 1) -> int:
@@ -91,7 +58,7 @@ def malloc(size: SupportsIndex) -> Array:
     Collective: all PEs call, one thread each, with one size; a barrier on exit. MemoryError on all PEs where there is
     no room. OpenSHMEM 1.6, section 9.3.1."""
     nbytes = _size("malloc", "size", size)
-    return _registered("malloc", _malloc(nbytes), nbytes)
+    return _owned("malloc", _malloc(nbytes), nbytes)
 
 
 def calloc(count: SupportsIndex, size: SupportsIndex) -> Array:
@@ -99,7 +66,7 @@ def calloc(count: SupportsIndex, size: SupportsIndex) -> Array:
 
     Collective, as malloc. OpenSHMEM 1.6, section 9.3.6."""
     number, each = _size("calloc", "count", count), _size("calloc", "size", size)
-    return _registered("calloc", _calloc(number, each), number * each)
+    return _owned("calloc", _calloc(number, each), number * each)
 
 
 def align(alignment: SupportsIndex, size: SupportsIndex) -> Array:
@@ -109,7 +76,7 @@ def align(alignment: SupportsIndex, size: SupportsIndex) -> Array:
     nbytes, multiple = _size("align", "size", size), _size("align", "alignment", alignment)
     if multiple & (multiple - 1) or multiple < 8:
         raise ValueError(f"heddle.align: alignment is {multiple}: a power of two from 8 on would be right")
-    return _registered("align", _align(multiple, nbytes), nbytes)
+    return _owned("align", _align(multiple, nbytes), nbytes)
 
 
 def malloc_with_hints(size: SupportsIndex, hints: SupportsIndex) -> Array:
@@ -118,7 +85,7 @@ def malloc_with_hints(size: SupportsIndex, hints: SupportsIndex) -> Array:
     Collective, as malloc. OpenSHMEM 1.6, section 9.3.5."""
     nbytes = _size("malloc_with_hints", "size", size)
     wanted = integer("malloc_with_hints", "hints", hints, 0, 3)
-    return _registered("malloc_with_hints", _malloc_with_hints(nbytes, wanted), nbytes)
+    return _owned("malloc_with_hints", _malloc_with_hints(nbytes, wanted), nbytes)
 
 
 def realloc(array: Array, size: SupportsIndex) -> Array:
@@ -129,9 +96,8 @@ def realloc(array: Array, size: SupportsIndex) -> Array:
     nbytes = _size("realloc", "size", size)
     old = _whole("realloc", array)
     address = _realloc(old.address, nbytes)
-    if address:
-        _allocations.remove(old)
-    return _registered("realloc", address, nbytes)
+    old.live = not address
+    return _owned("realloc", address, nbytes)
 
 
 def free(array: Array) -> None:
@@ -142,7 +108,7 @@ def free(array: Array) -> None:
     in different orders. OpenSHMEM 1.6, section 9.3.2."""
     require_active("free")
     old = _whole("free", array)
-    _allocations.remove(old)
+    old.live = False
     _free(old.address)
 
 
@@ -211,7 +177,7 @@ def _shaped(where: str, shape: Shape, dtype: npt.DTypeLike, zeroed: bool) -> Arr
         raise MemoryError(f"heddle.{where}: an array of shape {lengths} has {nbytes} bytes, more than any heap")
     # An empty array has a place, too.
     address = _calloc(max(nbytes, 1), 1) if zeroed else _malloc(max(nbytes, 1))
-    whole = _registered(where, address, max(nbytes, 1))
+    whole = _owned(where, address, max(nbytes, 1))
     return np.ndarray(lengths, kind, whole)
 
 
