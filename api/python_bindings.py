@@ -218,8 +218,9 @@ class Binding:
         if name == "nelems":
             unit = f"elements of {self.bits} bits" if self.bits else "elements"
             unit = "bytes" if not self.family.types and "mem" in self.name else unit
-            if "neighbor" in self.name:
-                return "number of elements of a block; by default what source has for each neighbor"
+            if "alltoall" in self.name:
+                partner = "neighbor" if "neighbor" in self.name else "member"
+                return f"number of {unit} of a block; by default what source has for each {partner}"
             whole = "source" if "team" in self.names else "the caller's own buffer"
             return f"number of {unit}; by default all of {whole}"
         own = self.page.get("arguments", {})
@@ -314,7 +315,7 @@ def page_of(pages: dict[str, Any], name: str) -> dict[str, Any]:
 
 def stem(family: Any) -> str:
     name = family.generic or re.sub(r"TYPENAME_|SIZE", "", family.row["name"])
-    return re.sub(r"(?<=[a-z])mem(?=_|$)", "", name)
+    return re.sub(r"(?<=[a-z])(?<!^sh)mem(?=_|$)", "", name)
 
 
 def is_generated(family: Any, title: str) -> bool:

@@ -413,8 +413,8 @@ def get(
         ctx: Context | None = None) -> None:
     """Copies nelems elements of source on pe to dest. Returns when they are in dest.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -430,8 +430,8 @@ def get8(
         ctx: Context | None = None) -> None:
     """get of elements of 8 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 8 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -447,8 +447,8 @@ def get16(
         ctx: Context | None = None) -> None:
     """get of elements of 16 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 16 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -464,8 +464,8 @@ def get32(
         ctx: Context | None = None) -> None:
     """get of elements of 32 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 32 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -481,8 +481,8 @@ def get64(
         ctx: Context | None = None) -> None:
     """get of elements of 64 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 64 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -498,8 +498,8 @@ def get128(
         ctx: Context | None = None) -> None:
     """get of elements of 128 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 128 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -515,8 +515,8 @@ def getmem(
         ctx: Context | None = None) -> None:
     """get of nelems bytes.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of bytes; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -664,8 +664,8 @@ def get_nbi(
         ctx: Context | None = None) -> None:
     """Starts a get; dest holds the data after the next quiet.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -681,8 +681,8 @@ def get8_nbi(
         ctx: Context | None = None) -> None:
     """get_nbi of elements of 8 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 8 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -698,8 +698,8 @@ def get16_nbi(
         ctx: Context | None = None) -> None:
     """get_nbi of elements of 16 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 16 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -715,8 +715,8 @@ def get32_nbi(
         ctx: Context | None = None) -> None:
     """get_nbi of elements of 32 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 32 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -732,8 +732,8 @@ def get64_nbi(
         ctx: Context | None = None) -> None:
     """get_nbi of elements of 64 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 64 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -749,8 +749,8 @@ def get128_nbi(
         ctx: Context | None = None) -> None:
     """get_nbi of elements of 128 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of elements of 128 bits; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -766,8 +766,8 @@ def getmem_nbi(
         ctx: Context | None = None) -> None:
     """get_nbi of nelems bytes.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of nelems elements, any memory of the caller.
+    source: symmetric array of nelems elements, on pe.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nelems: number of bytes; by default all of the caller's own buffer.
     ctx: a heddle.Context, in whose team pe counts; None: the default context, in which pe counts in the world.
@@ -783,8 +783,8 @@ def iput(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """Copies nelems elements to pe: element i from source[i * sst] to dest[i * dst]. Strides are 1 or more.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: symmetric array on pe, of (nelems - 1) * dst + 1 elements or more.
+    source: array of the caller, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -802,8 +802,8 @@ def iput8(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iput of elements of 8 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: symmetric array on pe, of (nelems - 1) * dst + 1 elements or more.
+    source: array of the caller, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -821,8 +821,8 @@ def iput16(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iput of elements of 16 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: symmetric array on pe, of (nelems - 1) * dst + 1 elements or more.
+    source: array of the caller, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -840,8 +840,8 @@ def iput32(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iput of elements of 32 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: symmetric array on pe, of (nelems - 1) * dst + 1 elements or more.
+    source: array of the caller, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -859,8 +859,8 @@ def iput64(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iput of elements of 64 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: symmetric array on pe, of (nelems - 1) * dst + 1 elements or more.
+    source: array of the caller, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -878,8 +878,8 @@ def iput128(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iput of elements of 128 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: symmetric array on pe, of (nelems - 1) * dst + 1 elements or more.
+    source: array of the caller, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -897,8 +897,8 @@ def iget(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """Copies nelems elements from pe: element i from source[i * sst] to dest[i * dst]. Strides are 1 or more.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of the caller, of (nelems - 1) * dst + 1 elements or more.
+    source: symmetric array on pe, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -916,8 +916,8 @@ def iget8(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iget of elements of 8 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of the caller, of (nelems - 1) * dst + 1 elements or more.
+    source: symmetric array on pe, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -935,8 +935,8 @@ def iget16(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iget of elements of 16 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of the caller, of (nelems - 1) * dst + 1 elements or more.
+    source: symmetric array on pe, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -954,8 +954,8 @@ def iget32(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iget of elements of 32 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of the caller, of (nelems - 1) * dst + 1 elements or more.
+    source: symmetric array on pe, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -973,8 +973,8 @@ def iget64(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iget of elements of 64 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of the caller, of (nelems - 1) * dst + 1 elements or more.
+    source: symmetric array on pe, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -992,8 +992,8 @@ def iget128(
         nelems: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """iget of elements of 128 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
+    dest: array of the caller, of (nelems - 1) * dst + 1 elements or more.
+    source: symmetric array on pe, of (nelems - 1) * sst + 1 elements or more.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
@@ -1012,10 +1012,10 @@ def ibput(
     """Copies nblocks blocks of bsize elements to pe: block i from source[i * sst] to dest[i * dst]. Strides are bsize
     or more.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: symmetric array on pe, of (nblocks - 1) * dst + bsize elements or more.
+    source: array of the caller, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1032,10 +1032,10 @@ def ibput8(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibput of elements of 8 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: symmetric array on pe, of (nblocks - 1) * dst + bsize elements or more.
+    source: array of the caller, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1052,10 +1052,10 @@ def ibput16(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibput of elements of 16 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: symmetric array on pe, of (nblocks - 1) * dst + bsize elements or more.
+    source: array of the caller, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1072,10 +1072,10 @@ def ibput32(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibput of elements of 32 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: symmetric array on pe, of (nblocks - 1) * dst + bsize elements or more.
+    source: array of the caller, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1092,10 +1092,10 @@ def ibput64(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibput of elements of 64 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: symmetric array on pe, of (nblocks - 1) * dst + bsize elements or more.
+    source: array of the caller, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1112,10 +1112,10 @@ def ibput128(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibput of elements of 128 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: symmetric array on pe, of (nblocks - 1) * dst + bsize elements or more.
+    source: array of the caller, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1133,10 +1133,10 @@ def ibget(
     """Copies nblocks blocks of bsize elements from pe: block i from source[i * sst] to dest[i * dst]. Strides are bsize
     or more.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: array of the caller, of (nblocks - 1) * dst + bsize elements or more.
+    source: symmetric array on pe, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1153,10 +1153,10 @@ def ibget8(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibget of elements of 8 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: array of the caller, of (nblocks - 1) * dst + bsize elements or more.
+    source: symmetric array on pe, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1173,10 +1173,10 @@ def ibget16(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibget of elements of 16 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: array of the caller, of (nblocks - 1) * dst + bsize elements or more.
+    source: symmetric array on pe, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1193,10 +1193,10 @@ def ibget32(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibget of elements of 32 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: array of the caller, of (nblocks - 1) * dst + bsize elements or more.
+    source: symmetric array on pe, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1213,10 +1213,10 @@ def ibget64(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibget of elements of 64 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: array of the caller, of (nblocks - 1) * dst + bsize elements or more.
+    source: symmetric array on pe, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1233,10 +1233,10 @@ def ibget128(
         *, nblocks: SupportsIndex | None = None, ctx: Context | None = None) -> None:
     """ibget of elements of 128 bits.
 
-    dest: symmetric array of nelems elements, on pe.
-    source: array of nelems elements, any memory of the caller.
-    dst: stride of dest in elements, 1 or more.
-    sst: stride of source in elements, 1 or more.
+    dest: array of the caller, of (nblocks - 1) * dst + bsize elements or more.
+    source: symmetric array on pe, of (nblocks - 1) * sst + bsize elements or more.
+    dst: distance of two blocks of dest in elements, bsize or more.
+    sst: distance of two blocks of source in elements, bsize or more.
     bsize: number of elements of a block.
     pe: number of the target PE, from 0: in the team of the context, and in the world without one.
     nblocks: number of blocks; by default all of the caller's own buffer.
@@ -1882,7 +1882,7 @@ def signal_fetch(sig_addr: Buffer) -> int:
     """Returns the value of the caller's own signal sig_addr. What was ordered before the signal is visible after the
     call.
 
-    sig_addr: symmetric uint64 on pe, aligned to 8 bytes.
+    sig_addr: symmetric uint64 of the caller, aligned to 8 bytes.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. Any
     thread. OpenSHMEM 1.6, section 9.8.6; since 1.5.
@@ -1893,7 +1893,7 @@ def signal_fetch(sig_addr: Buffer) -> int:
 def signal_wait_until(sig_addr: Buffer, cmp: SupportsIndex, cmp_value: SupportsIndex) -> int:
     """Waits until the caller's own signal sig_addr compares true with cmp_value. Returns the value that ended the wait.
 
-    sig_addr: symmetric uint64 on pe, aligned to 8 bytes.
+    sig_addr: symmetric uint64 of the caller, aligned to 8 bytes.
     cmp: CMP_EQ, CMP_NE, CMP_GT, CMP_GE, CMP_LT or CMP_LE.
     cmp_value: the value to compare with.
 
@@ -2156,7 +2156,7 @@ def collect(team: Team, dest: Buffer, source: Buffer, *, nelems: SupportsIndex |
     differ between members; dest holds the sum of them.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
+    dest: symmetric array of as many elements as all members send.
     source: symmetric array of nelems elements.
     nelems: number of elements; by default all of source.
 
@@ -2171,7 +2171,7 @@ def collectmem(team: Team, dest: Buffer, source: Buffer, *, nelems: SupportsInde
     """collect of nelems bytes.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
+    dest: symmetric array of as many elements as all members send.
     source: symmetric array of nelems elements.
     nelems: number of bytes; by default all of source.
 
@@ -2217,9 +2217,9 @@ def alltoall(team: Team, dest: Buffer, source: Buffer, *, nelems: SupportsIndex 
     source and dest have nelems elements for each member.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
-    nelems: number of elements; by default all of source.
+    dest: symmetric array of nelems elements for each member.
+    source: symmetric array of nelems elements for each member.
+    nelems: number of elements of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
     of each member at a time, in collectives of one team. Collectives of different teams may run at the same time in
@@ -2232,9 +2232,9 @@ def alltoallmem(team: Team, dest: Buffer, source: Buffer, *, nelems: SupportsInd
     """alltoall of blocks of nelems bytes.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
-    nelems: number of bytes; by default all of source.
+    dest: symmetric array of nelems elements for each member.
+    source: symmetric array of nelems elements for each member.
+    nelems: number of bytes of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
     of each member at a time, in collectives of one team. Collectives of different teams may run at the same time in
@@ -2249,11 +2249,11 @@ def alltoalls(
     """alltoall of elements that lie sst elements apart in source and dst elements apart in dest. Strides are 1 or more.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
+    dest: symmetric array, nelems elements at distances of dst for each member.
+    source: symmetric array, nelems elements at distances of sst for each member.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
-    nelems: number of elements; by default all of source.
+    nelems: number of elements of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
     of each member at a time, in collectives of one team. Collectives of different teams may run at the same time in
@@ -2268,11 +2268,11 @@ def alltoallsmem(
     """alltoalls of bytes.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
+    dest: symmetric array, nelems elements at distances of dst for each member.
+    source: symmetric array, nelems elements at distances of sst for each member.
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
-    nelems: number of bytes; by default all of source.
+    nelems: number of bytes of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
     of each member at a time, in collectives of one team. Collectives of different teams may run at the same time in
@@ -2286,8 +2286,8 @@ def and_reduce(team: Team, dest: Buffer, source: Buffer, *, nreduce: SupportsInd
     the members' numbers: the bits are the same in every run. dest may be source.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
     nreduce: number of elements, the same on all members; by default all of source.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
@@ -2302,8 +2302,8 @@ def or_reduce(team: Team, dest: Buffer, source: Buffer, *, nreduce: SupportsInde
     the members' numbers: the bits are the same in every run. dest may be source.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
     nreduce: number of elements, the same on all members; by default all of source.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
@@ -2318,8 +2318,8 @@ def xor_reduce(team: Team, dest: Buffer, source: Buffer, *, nreduce: SupportsInd
     order of the members' numbers: the bits are the same in every run. dest may be source.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
     nreduce: number of elements, the same on all members; by default all of source.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
@@ -2334,8 +2334,8 @@ def max_reduce(team: Team, dest: Buffer, source: Buffer, *, nreduce: SupportsInd
     members' numbers: the bits are the same in every run. dest may be source.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
     nreduce: number of elements, the same on all members; by default all of source.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
@@ -2350,8 +2350,8 @@ def min_reduce(team: Team, dest: Buffer, source: Buffer, *, nreduce: SupportsInd
     members' numbers: the bits are the same in every run. dest may be source.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
     nreduce: number of elements, the same on all members; by default all of source.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
@@ -2366,8 +2366,8 @@ def sum_reduce(team: Team, dest: Buffer, source: Buffer, *, nreduce: SupportsInd
     members' numbers: the bits are the same in every run. dest may be source.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
     nreduce: number of elements, the same on all members; by default all of source.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
@@ -2382,8 +2382,8 @@ def prod_reduce(team: Team, dest: Buffer, source: Buffer, *, nreduce: SupportsIn
     members' numbers: the bits are the same in every run. dest may be source.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of nelems elements.
-    source: symmetric array of nelems elements.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
     nreduce: number of elements, the same on all members; by default all of source.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
@@ -3242,7 +3242,7 @@ def alltoall_mt(
     source: symmetric array of nelems elements for each member.
     thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
     nthreads: number of threads of this PE that call, 1 or more.
-    nelems: number of elements; by default all of source.
+    nelems: number of elements of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
     threads of each member, each with a number of its own; they meet in the call. An extension of Heddle:
@@ -3261,7 +3261,7 @@ def alltoallmem_mt(
     source: symmetric array of nelems elements for each member.
     thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
     nthreads: number of threads of this PE that call, 1 or more.
-    nelems: number of bytes; by default all of source.
+    nelems: number of bytes of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
     threads of each member, each with a number of its own; they meet in the call. An extension of Heddle:
@@ -3282,7 +3282,7 @@ def alltoalls_mt(
     sst: stride of source in elements, 1 or more.
     thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
     nthreads: number of threads of this PE that call, 1 or more.
-    nelems: number of elements; by default all of source.
+    nelems: number of elements of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
     threads of each member, each with a number of its own; they meet in the call. An extension of Heddle:
@@ -3304,7 +3304,7 @@ def alltoallsmem_mt(
     sst: stride of source in elements, 1 or more.
     thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
     nthreads: number of threads of this PE that call, 1 or more.
-    nelems: number of bytes; by default all of source.
+    nelems: number of bytes of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
     threads of each member, each with a number of its own; they meet in the call. An extension of Heddle:
@@ -3638,7 +3638,7 @@ def alltoall_nbe(
     dest: symmetric array of nelems elements for each member.
     source: symmetric array of nelems elements for each member.
     req: the heddle.Request that the operation joins.
-    nelems: number of elements; by default all of source.
+    nelems: number of elements of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
     of each member at a time posts collectives of a team; any thread may wait for the request. An extension of Heddle:
@@ -3655,7 +3655,7 @@ def alltoallmem_nbe(
     dest: symmetric array of nelems elements for each member.
     source: symmetric array of nelems elements for each member.
     req: the heddle.Request that the operation joins.
-    nelems: number of bytes; by default all of source.
+    nelems: number of bytes of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
     of each member at a time posts collectives of a team; any thread may wait for the request. An extension of Heddle:
@@ -3676,7 +3676,7 @@ def alltoalls_nbe(
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     req: the heddle.Request that the operation joins.
-    nelems: number of elements; by default all of source.
+    nelems: number of elements of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
     of each member at a time posts collectives of a team; any thread may wait for the request. An extension of Heddle:
@@ -3698,7 +3698,7 @@ def alltoallsmem_nbe(
     dst: stride of dest in elements, 1 or more.
     sst: stride of source in elements, 1 or more.
     req: the heddle.Request that the operation joins.
-    nelems: number of bytes; by default all of source.
+    nelems: number of bytes of a block; by default what source has for each member.
 
     Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. One thread
     of each member at a time posts collectives of a team; any thread may wait for the request. An extension of Heddle:
