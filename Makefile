@@ -67,7 +67,7 @@ $(VENV)/site-tool: $(VENV)/ready
 	touch $@
 
 site: $(VENV)/site-tool
-	$(VENV)/bin/python -B docs/site/build.py build/site-work build/site
+	$(VENV)/bin/python -B docs/site/make_site.py build/site-work build/site
 
 # Last words: the parts that are missing, and what to install for them.
 say_missing = @$(BUILD)/bin/heddle-info --missing

@@ -1,4 +1,4 @@
-"""Settings of Sphinx for the site of Heddle's documentation. build.py makes the pages, and calls Sphinx with this."""
+"""Settings of Sphinx for the site of Heddle's documentation. make_site.py makes the pages, and calls Sphinx."""
 
 import re
 from pathlib import Path

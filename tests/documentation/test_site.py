@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "docs/site"))
 sys.dont_write_bytecode = True
 
 import check  # noqa: E402  of docs/site
+import make_site  # noqa: E402
 import manual  # noqa: E402
 import messages  # noqa: E402
 
@@ -26,7 +27,7 @@ def site(tmp_path_factory):
     if not importlib.util.find_spec("sphinx"):
         pytest.skip("no Sphinx here: make site installs it")
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run([sys.executable, "-B", ROOT / "docs/site/build.py", folder / "work", folder / "site"],
+    done = subprocess.run([sys.executable, "-B", ROOT / "docs/site/make_site.py", folder / "work", folder / "site"],
                           capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr
     return folder / "site"
@@ -49,7 +50,7 @@ def pages_with(index, word):
     return found
 
 
-def test_pages_are_there(site):  # that they are whole, build.py has checked
+def test_pages_are_there(site):  # that they are whole, make_site.py has checked
     for name in ("index", "docs/quickstart", "docs/user/settings", "docs/user/threads", "docs/site/manual/index",
                  "docs/site/messages", "docs/site/manual/1/oshrun", "docs/site/manual/7/heddle",
                  "shmem-mt/docs/mini-apps"):
@@ -145,7 +146,7 @@ def test_text_of_a_manual_page_is_kept():
 
 def test_without_sphinx_it_is_said(tmp_path):
     environment = {**os.environ, "PYTHONNOUSERSITE": "1"}
-    done = subprocess.run([sys.executable, "-S", "-B", ROOT / "docs/site/build.py", tmp_path / "a", tmp_path / "b"],
+    done = subprocess.run([sys.executable, "-S", "-B", ROOT / "docs/site/make_site.py", tmp_path / "a", tmp_path / "b"],
                           capture_output=True, text=True, env=environment)
     assert done.returncode == 77 and "there is no Sphinx here; make site installs it" in done.stderr
     assert "Traceback" not in done.stderr
@@ -188,3 +189,22 @@ def test_a_table_that_lacks_something_is_refused(tmp_path, text, wanted):
     (tmp_path / "m.toml").write_text(text + "\n[none]\nmessages = []\nfiles = []\n")
     with pytest.raises(messages.TableError, match=wanted):
         messages.entries(tmp_path / "m.toml")
+
+
+def test_pages_keep_their_places_and_new_ones_are_listed(tmp_path, monkeypatch):
+    docs = tmp_path / "docs"
+    for path, text in {docs / "site/index.md": "# A\n[new](../new.md)\n\n```{toctree}\n/docs/old.md\n```\n",
+                       docs / "old.md": "[c](../src/a.c) [folder](../src) [new](new.md#x)\n\n```c\na[0](b.md)\n```\n",
+                       docs / "new.md": "# New\n", docs / "decisions/0001-a.md": "# 1\n",
+                       tmp_path / "src/a.c": "int a;\n"}.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(make_site, "ROOT", tmp_path)
+    make_site.Pages(tmp_path / "build/work").write()
+    work = tmp_path / "build/work"
+    index = (work / "index.md").read_text()
+    assert f"[new]({docs.name}/new.md)" in index and ":caption: More\n\n/docs/new.md\n```" in index
+    assert (work / docs.name / "old.md").read_text() == (
+        "[c](../src/a.c.md) folder [new](new.md#x)\n\n```c\na[0](b.md)\n```\n")
+    assert "`````c\nint a;\n`````" in (work / "src/a.c.md").read_text()
+    assert (work / docs.name / "decisions/0001-a.md").read_text().startswith("---\norphan: true\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the site of the documentation: the pages of the repository, those that are generated for it, and a search.
 
-    build.py WORK OUT    WORK: a folder for what Sphinx reads, which is made anew; OUT: the site, which is replaced.
+    make_site.py WORK OUT    WORK: a folder for what Sphinx reads, which is made anew; OUT: the site, which is replaced.
                          exit 1 with a sentence where a page, a link or a heading is not there; 77: there is no Sphinx
 """
 
@@ -141,8 +141,8 @@ def index_of_manual(written: list[tuple[str, str, str]]) -> str:
 
 def main() -> int:
     if not importlib.util.find_spec("sphinx"):
-        print("docs/site/build.py: there is no Sphinx here; make site installs it, or: pip install 'shmem-mt/[site]'",
-              file=sys.stderr)
+        print("docs/site/make_site.py: there is no Sphinx here; make site installs it, or: "
+              "pip install 'shmem-mt/[site]'", file=sys.stderr)
         return 77
     if len(sys.argv) != 3 or sys.argv[1].startswith("-"):
         print(__doc__, file=sys.stderr)
@@ -164,7 +164,7 @@ def main() -> int:
     if done.returncode:
         return 1
     if wrong := check.problems(work / "site"):
-        print("\n".join(f"docs/site/build.py: {one}" for one in wrong), file=sys.stderr)
+        print("\n".join(f"docs/site/make_site.py: {one}" for one in wrong), file=sys.stderr)
         return 1
     shutil.rmtree(out, ignore_errors=True)
     out.parent.mkdir(parents=True, exist_ok=True)
