@@ -69,7 +69,7 @@ class Family:
             name = names[dtype]
             call = foreign(self.typed.replace("TYPENAME", name), self.signature, SCALARS[name][1])
             entry = Entry(call, dtype, 1)
-        elif self.raw and not dtype.hasobject and ("SIZE" not in self.raw or dtype.itemsize in (1, 2, 4, 8, 16)):
+        elif self.raw and ("SIZE" not in self.raw or dtype.itemsize in (1, 2, 4, 8, 16)):
             call = foreign(self.raw.replace("SIZE", str(8 * dtype.itemsize)), self.signature)
             entry = Entry(call, dtype, 1 if "SIZE" in self.raw else dtype.itemsize)
         else:
@@ -78,9 +78,6 @@ class Family:
         return entry
 
     def _unknown(self, dtype: np.dtype[Any]) -> TypeError:
-        if dtype.hasobject:
-            return TypeError(f"heddle.{self.name}: elements are Python objects (dtype {dtype}), which other PEs cannot "
-                             "read; the bytes of pickle.dumps would be right")
         there = ", ".join(sorted(str(one) for one in _NAMES[self.types]))
         return TypeError(f"heddle.{self.name}: there is none for dtype {dtype.str if not dtype.isnative else dtype}; "
                          f"right would be {there}" + (", or elements of 1, 2, 4, 8 or 16 bytes" if self.raw else ""))

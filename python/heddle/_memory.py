@@ -220,7 +220,11 @@ def as_memory(where: str, name: str, value: Any) -> Array:
 
 
 def contiguous(where: str, name: str, array: Array) -> int:
-    """The address of an array's first byte; ValueError where its elements do not lie one behind the other."""
+    """The address of an array's first byte; ValueError where its elements do not lie one behind the other, TypeError
+    where they are pointers to Python objects, which bytes from elsewhere would make invalid."""
+    if array.dtype.hasobject:
+        raise TypeError(f"heddle.{where}: elements of {name} are Python objects (dtype {array.dtype}), which other PEs "
+                        "cannot read; the bytes of pickle.dumps would be right")
     if not array.flags.c_contiguous:
         raise ValueError(f"heddle.{where}: the elements of {name} (shape {array.shape}, strides {array.strides}) do "
                          "not lie one behind the other; numpy.ascontiguousarray(...) would be right, or iput and iget")

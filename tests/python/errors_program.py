@@ -43,6 +43,8 @@ wants(ValueError, "source is not symmetric memory", lambda: heddle.get(local, lo
 wants(ValueError, "dest is read-only memory", lambda: heddle.getmem(b"12345678", a, 0))
 wants(TypeError, "dest has dtype int64 and source int32", lambda: heddle.put(a, np.zeros(10, "i4"), 0))
 wants(TypeError, "are Python objects", lambda: heddle.zeros(2, object))
+wants(TypeError, "elements of dest are Python objects", lambda: heddle.getmem(np.zeros(2, object), a, 0, nelems=8))
+wants(TypeError, "elements of source are Python objects", lambda: heddle.put(a, np.zeros(2, object), 0))
 wants(ValueError, "do not lie one behind the other", lambda: heddle.put(a[::2], local[:5], 0))
 wants(ValueError, "do not lie one behind the other", lambda: heddle.put(a, local[::-1], 0))
 # Lengths.

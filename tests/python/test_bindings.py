@@ -44,6 +44,13 @@ def test_mistakes_are_exceptions():
     assert done.stdout == "errors: pass on 2 PEs\n"
 
 
+@pytest.mark.parametrize("seed", [1, 11, 12])
+def test_any_arguments(seed):
+    done = run(1, [HERE / "arguments_program.py", str(seed), "8000"])
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert "arguments: pass" in done.stdout
+
+
 def test_uncaught_exception_ends_the_job():
     program = "import heddle; heddle.init(); heddle.my_pe() and 1 / 0; heddle.barrier_all()"
     done = run(2, ["-c", program])
@@ -58,7 +65,7 @@ def test_global_exit():
 
 def test_start_by_unique_id():
     program = ("import heddle, sys; heddle.init_uniqueid(bytes.fromhex(sys.argv[1]), int(sys.argv[2]), 2);"
-               "print(heddle.my_pe(), heddle.n_pes()); heddle.finalize()")
+               "sys.stdout.write(f'{heddle.my_pe()} {heddle.n_pes()}\\n'); heddle.finalize()")
     script = (f"import heddle, subprocess, sys; id = heddle.get_uniqueid().hex(); program = {program!r};"
               "jobs = [subprocess.Popen([sys.executable, '-c', program, id, str(pe)]) for pe in (0, 1)];"
               "sys.exit(max(job.wait() for job in jobs))")
