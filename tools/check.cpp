@@ -31,8 +31,8 @@ bool begins_with_one_of(const char* word, std::initializer_list<const char*> nam
 }
 
 // oshrun's words: its options, a number of PEs if these do not tell it, and the program.
-std::vector<std::string> words_for(char** options, const std::string& folder, double step_s) {
-    std::vector<std::string> words = {folder + "/../bin/oshrun"};
+std::vector<std::string> words_for(char** options, const char* oshrun, const char* check_pe, double step_s) {
+    std::vector<std::string> words = {oshrun};
     bool has_number = false, has_hosts = false;
     for (char** word = options; *word; ++word) {
         has_number = has_number || begins_with_one_of(*word, {"-n", "-N", "--np", "--ppn"});
@@ -45,7 +45,7 @@ std::vector<std::string> words_for(char** options, const std::string& folder, do
     for (char** word = options; *word; ++word) words.emplace_back(*word);
     char seconds[32];
     snprintf(seconds, sizeof seconds, "%.9g", step_s);
-    words.insert(words.end(), {folder + "/heddle/check_pe", seconds});
+    words.insert(words.end(), {check_pe, seconds});
     return words;
 }
 
@@ -70,12 +70,13 @@ bool ends_until(os::ChildProcess& process, uint64_t end_ns, int* status, int* en
 }  // namespace
 
 int check(char** options, double limit_s) {
-    char folder[PATH_MAX];
-    if (!os::find_in_library_folder("", folder, sizeof folder)) {
+    char oshrun_path[PATH_MAX], check_pe[PATH_MAX];
+    if (!os::find_tool("oshrun", oshrun_path, sizeof oshrun_path) ||
+        !os::find_in_library_folder("heddle/check_pe", check_pe, sizeof check_pe)) {
         fprintf(stderr, "heddle-info: this program cannot be found without /proc\n");
         return 1;
     }
-    std::vector<std::string> words = words_for(options, folder, limit_s / kStepsInLimit);
+    std::vector<std::string> words = words_for(options, oshrun_path, check_pe, limit_s / kStepsInLimit);
     std::vector<char*> arguments;
     arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());

@@ -52,7 +52,7 @@ std::string reason_of(const os::Part& part) {
 InstalledPart load(const os::Part& part) {
     InstalledPart loaded = {&part, nullptr, "", ""};
     char path[PATH_MAX];
-    if (!os::find_in_library_folder(part.file, path, sizeof path)) {
+    if (!os::find_plugin_of(part, path, sizeof path)) {
         loaded.reason = "this program cannot be found without /proc";
     } else if (!os::is_built(part)) {
         loaded.reason = reason_of(part);

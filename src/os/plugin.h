@@ -1,4 +1,5 @@
-// Plugins: libraries in the folder of this library that are loaded when needed. Parts: the plugins that a build leaves
+// Plugins: libraries that are loaded when needed, from the folder of this library or, where a distribution wants private
+// libraries apart, a folder in it (CMake's HEDDLE_PLUGIN_FOLDER). Parts: the plugins that a build leaves
 // out where it does not find the libraries under them.
 #pragma once
 
@@ -6,7 +7,7 @@
 
 namespace heddle::os {
 
-// Loads the library with this file name from the folder of this library; a path is used as it is. Symbols are bound on
+// Loads the plugin with this file name from beside this library; a path is used as it is. Symbols are bound on
 // first use. Null on failure, with the reason in dlerror(). The folder is named because dlopen's search depends on the
 // caller, which may be a sanitizer.
 void* load_plugin(const char* file);
@@ -22,8 +23,15 @@ inline constexpr Part kNetworkPart = {"libheddle_ucx.so", "UCX", "jobs on severa
 inline constexpr Part kPmixPart = {"libheddle_pmix.so", "PMIx", "jobs by mpirun, prterun and srun --mpi=pmix",
                                    "install libpmix-dev (Debian, Ubuntu; Fedora: pmix-devel)"};
 
-// For programs in the bin folder of an installation: the path of a file of its library folder. False without /proc.
+// For programs in the bin folder of an installation: the path of a program of that folder (oshrun, oshcc, with the suffix
+// that a distribution gives them, CMake's HEDDLE_TOOL_SUFFIX). False without /proc.
+bool find_tool(const char* name, char* path, size_t bytes);
+
+// For these programs, too: the path of a file of its library folder. False without /proc.
 bool find_in_library_folder(const char* file, char* path, size_t bytes);
+
+// For these programs, too: the path of a part's plugin. False without /proc.
+bool find_plugin_of(const Part& part, char* path, size_t bytes);
 
 // Whether the plugin's file is there, beside this program. True where that cannot be known.
 bool is_built(const Part& part);
