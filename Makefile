@@ -18,7 +18,7 @@ CHAOS_SEEDS ?= 20 # of each program
 CHAOS_FIRST ?= 1
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants validate-advice sanitize sanitize-in-process fuzz install wheel test-wheel require-build require-test clean format
+.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants test-packages validate-advice sanitize sanitize-in-process fuzz deb require-deb install wheel test-wheel require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -34,6 +34,7 @@ help:
 	@echo "make test-chaos            correct programs under chaos, which none may notice: CHAOS_SEEDS ($(strip $(CHAOS_SEEDS))) seeds each"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make test-mutants          which mistakes in what decides a comparison no test would see (3 minutes on 16 CPUs)"
+	@echo "make test-packages         make deb, and its packages in an empty Debian 12 beside Open MPI's (root; a mirror of Debian)"
 	@echo "make validate-advice       what shmem-mt advise picks, beside everything measured at length (root; 2 hours, quiet)"
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
@@ -42,12 +43,16 @@ help:
 	@echo "make install PREFIX=DIR    library, headers, manual pages, oshrun, oshcc, oshc++, heddle-info, heddle-status, shmem-mt (now: $(PREFIX))"
 	@echo "make wheel                 pip's package of all of it, with Python bindings, in build/packages"
 	@echo "make test-wheel            installs that in a fresh environment, and uses it (1 minute, and what SHMEM-MT needs)"
+	@echo "make deb                   Debian packages of what is committed, in build/packages"
 	@echo "make format                clang-format over everything that is not generated"
 	@echo "make clean                 removes build/ and report/"
 	@echo "What is missing is installed (root, Debian), or named."
 
 require-build:
 	@scripts/require.sh build
+
+require-deb:
+	@scripts/require.sh build deb
 
 require-test:
 	@scripts/require.sh build test
@@ -205,6 +210,16 @@ wheel: build
 
 test-wheel: wheel
 	python3 -B tests/install/wheel.py build/packages/heddle-*.whl
+
+# Of what is committed.
+deb: require-deb
+	packaging/deb.sh
+
+# They are installed, used and removed in an empty Debian 12, which debootstrap makes once.
+test-packages: deb $(VENV)/ready
+	scripts/require.sh packages || true
+	HEDDLE_PACKAGES=$(abspath build/packages) PYTHONDONTWRITEBYTECODE=1 $(VENV)/bin/python -m pytest -q -rs -s \
+	    -p no:cacheprovider tests/packages
 
 format: require-test
 	git ls-files '*.h' '*.hpp' '*.c' '*.cpp' | xargs grep -L 'clang-format off' | xargs clang-format-19 -i

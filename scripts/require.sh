@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sees to what `make` needs: scripts/require.sh build|test|cross|launchers ...
+# Sees to what `make` needs: scripts/require.sh build|test|cross|launchers|deb|packages ...
 # Installs what is missing with apt-get when it may (root, Debian); otherwise says exactly what to install, and exits 1.
 # Without the packages of `optional`, too, a build goes on: they are of the parts that heddle-info --missing names.
 set -u
@@ -8,6 +8,7 @@ missing='' optional=''
 need() { # need COMMAND PACKAGE...
     command -v "$1" >/dev/null 2>&1 || { shift; missing="$missing $*"; }
 }
+has() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; } # has PACKAGE
 # What the plugins are built with: the network (UCX), and launchers that speak PMIx.
 packages_of_parts() {
     command -v pkg-config >/dev/null 2>&1 || printf ' pkg-config'
@@ -74,8 +75,23 @@ for kind do
             # Of srun --mpi=pmi2 and --mpi=pmix.
             ls /usr/lib/*/slurm-wlm/mpi_pmix.so >/dev/null 2>&1 || missing="$missing slurm-wlm-basic-plugins"
             ;;
+        deb)
+            need chrpath chrpath
+            need dh debhelper
+            need dh_python3 dh-python
+            need dpkg-buildpackage dpkg-dev
+            need git git
+            need lintian lintian
+            has pybuild-plugin-pyproject || missing="$missing pybuild-plugin-pyproject"
+            has python3-all || missing="$missing python3-all"
+            has python3-setuptools || missing="$missing python3-setuptools"
+            missing="$missing$(packages_of_parts)"
+            ;;
+        packages)
+            PATH=$PATH:/usr/sbin need debootstrap debootstrap
+            ;;
         *)
-            echo "require.sh: no such kind: $kind (build, test, cross, launchers)" >&2
+            echo "require.sh: no such kind: $kind (build, test, cross, launchers, deb, packages)" >&2
             exit 2
             ;;
     esac

@@ -1,0 +1,70 @@
+"""An empty Debian 12, by debootstrap, in which packages are installed; it is made once, and copied for each run."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PACKAGES = Path(os.environ["HEDDLE_PACKAGES"])
+EMPTY = PACKAGES / "debian-12"
+LIMIT_S = 3600
+
+
+def run(*command, **options):
+    """Runs a command that must succeed; returns what it printed."""
+    done = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, timeout=LIMIT_S, **options)
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}"
+    return done.stdout
+
+
+def mirror():
+    """The first mirror of Debian that this machine's apt knows."""
+    text = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)")
+    found = re.search(r"^(\S+?)/? bookworm main$", text, flags=re.M)
+    return found[1] if found else pytest.skip("apt of this machine knows no mirror of Debian 12 (bookworm)")
+
+
+class Chroot:
+    def __init__(self, root):
+        self.root = root
+
+    def run(self, *command, user="root"):
+        """Runs a command inside, as that user."""
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive",
+                       "LC_ALL": "C.UTF-8"}
+        return run("chroot", f"--userspec={user}", self.root, *command, env=environment)
+
+    def files(self):
+        """What is there outside of what programs and users write; links with where they lead."""
+        skipped = ("/proc", "/dev", "/tmp", "/var", "/root", "/home", "/run", "/etc/apt")
+        text = run("find", self.root, "-path", f"{self.root}/proc", "-prune", "-o", "-printf", "/%P -> %l\n")
+        return {line for line in text.splitlines()
+                if not line.startswith(skipped) and "/__pycache__" not in line and "ld.so.cache" not in line}
+
+
+@pytest.fixture(scope="session")
+def debian(tmp_path_factory):
+    if os.geteuid() != 0:
+        pytest.skip("debootstrap and chroot need root")
+    if not shutil.which("debootstrap", path=os.environ["PATH"] + ":/usr/sbin"):
+        pytest.skip("no debootstrap on this machine")
+    if not EMPTY.exists():
+        unfinished = EMPTY.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        run("debootstrap", "--variant=minbase", "bookworm", unfinished, mirror(),
+            env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
+        unfinished.rename(EMPTY)
+    root = tmp_path_factory.mktemp("chroot") / "debian"
+    run("cp", "-a", EMPTY, root)
+    for name in ("resolv.conf", "hosts"):
+        shutil.copy(Path("/etc") / name, root / "etc" / name)
+    run("mount", "-t", "proc", "proc", root / "proc")
+    try:
+        yield Chroot(root)
+    finally:
+        run("umount", root / "proc")
+        shutil.rmtree(root)

@@ -1,0 +1,142 @@
+"""The Debian packages in an empty Debian 12 beside Open MPI's: installed, used, chosen by alternatives, removed."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+PACKAGES = Path(os.environ["HEDDLE_PACKAGES"])
+NAMES = ["libheddle1", "libheddle-dev", "heddle-tools", "heddle-ucx", "heddle-pmix"]
+SHARED = ["oshcc", "oshc++", "oshrun"]  # with Open MPI
+PROGRAM = r"""
+#include <shmem.h>
+#include <stdio.h>
+long left;
+int main(void) {
+    shmem_init();
+    shmem_long_p(&left, shmem_my_pe(), (shmem_my_pe() + 1) % shmem_n_pes());
+    shmem_barrier_all();
+    printf("%d of %d: %ld\n", shmem_my_pe(), shmem_n_pes(), left);
+    shmem_finalize();
+}
+"""
+ANSWER = [f"{pe} of 4: {(pe + 3) % 4}" for pe in range(4)]
+CMAKE = """cmake_minimum_required(VERSION 3.20)
+project(hello C)
+find_package(Heddle 0.1 REQUIRED)
+add_executable(hello hello.c)
+target_link_libraries(hello PRIVATE Heddle::heddle)
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(debian):
+    """From the empty Debian to 4 PEs, with the time of each part printed; then Open MPI's packages come."""
+    if not list(PACKAGES.glob("libheddle1_*.deb")):
+        pytest.skip("no packages in build/packages: make deb")
+    (debian.root / "packages").mkdir()
+    for package in PACKAGES.glob("*.deb"):
+        shutil.copy(package, debian.root / "packages")
+    (debian.root / "work").mkdir()
+    (debian.root / "work/hello.c").write_text(PROGRAM)
+    (debian.root / "work/CMakeLists.txt").write_text(CMAKE)
+    times = [time.monotonic()]
+    debian.run("apt-get", "update", "-qq")
+    times.append(time.monotonic())
+    install(debian, *NAMES, "gcc", "libc6-dev")
+    times.append(time.monotonic())
+    assert compile_and_run(debian, "oshcc", "oshrun") == ANSWER
+    times.append(time.monotonic())
+    parts = ", ".join(f"{what} {end - begin:.1f} s"
+                      for what, begin, end in zip(("apt-get update", "install", "compile and run"), times, times[1:]))
+    print(f"\nfrom an empty Debian 12 to a running program of 4 PEs: {times[-1] - times[0]:.1f} s ({parts})")
+    debian.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "openmpi-bin", "libopenmpi-dev",
+               "pkg-config", "cmake", "make", "g++")
+    return debian
+
+
+def install(debian, *names):
+    """Packages of ours by their files, others by name."""
+    files = {name: list(PACKAGES.glob(f"{name}_*.deb")) for name in names}
+    paths = [f"/packages/{found[0].name}" if found else name for name, found in files.items()]
+    debian.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *paths)
+
+
+def compile_and_run(debian, oshcc, oshrun):
+    debian.run("sh", "-c", f"cd /work && {oshcc} -O2 hello.c -o hello")
+    return sorted(debian.run(oshrun, "-n", "4", "/work/hello").split("\n"))[1:]
+
+
+def test_heddle_comes_first(installed):
+    assert compile_and_run(installed, "oshcc", "oshrun") == ANSWER
+    assert "Heddle" in installed.run("oshcc", "--version")
+    assert installed.run("ldd", "/work/hello").count("/lib/x86_64-linux-gnu/libheddle.so.1") == 1
+
+
+def test_open_mpi_can_be_chosen(installed):
+    for name in ("oshcc", "oshrun"):
+        installed.run("update-alternatives", "--set", name, f"/usr/bin/{name}.openmpi")
+    try:
+        assert "-loshmem" in installed.run("oshcc", "--showme:link")
+        assert "-loshmem" in installed.run("oshc++", "--showme:link")
+        assert "open-mpi.org" in installed.run("oshrun", "--version")
+        assert compile_and_run(installed, "oshcc.heddle", "oshrun.heddle") == ANSWER
+    finally:
+        for name in ("oshcc", "oshrun"):
+            installed.run("update-alternatives", "--auto", name)
+    assert "Heddle" in installed.run("oshcc", "--version")
+
+
+def test_pkg_config(installed):
+    installed.run("sh", "-c", "cd /work && cc -O2 hello.c $(pkg-config --cflags --libs heddle) -o by-pkg-config")
+    assert sorted(installed.run("oshrun", "-n", "4", "/work/by-pkg-config").split("\n"))[1:] == ANSWER
+
+
+def test_cmake(installed):
+    installed.run("cmake", "-S", "/work", "-B", "/work/build")
+    installed.run("cmake", "--build", "/work/build")
+    assert sorted(installed.run("oshrun", "-n", "4", "/work/build/hello").split("\n"))[1:] == ANSWER
+
+
+def test_parts(installed):
+    """The plugins are found in their private folder, by the tools and by the library."""
+    text = installed.run("heddle-info")
+    assert "libheddle_ucx.so   UCX 1." in text and "libheddle_pmix.so  OpenPMIx " in text, text
+    assert "found nothing wrong" in installed.run("heddle-info", "--check")
+    installed.run("env", "HEDDLE_TEST_PES_PER_NODE=1", "HEDDLE_NET_TRANSPORTS=tcp", "oshrun", "-n", "2", "/work/hello")
+    answer = installed.run("env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun",
+                           "--oversubscribe", "-n", "4", "/work/hello")
+    assert set(ANSWER) <= set(answer.split("\n")), answer
+
+
+def test_suite_says_what_it_lacks(installed):
+    """Debian 12 lacks packages of Python; nothing is fetched unasked."""
+    install(installed, "shmem-mt")
+    text = installed.run("sh", "-c", "shmem-mt list || echo status $?")
+    assert 'shmem-mt --setup' in text and "status 1" in text, text
+
+
+def test_removal_leaves_nothing(installed):
+    """Open MPI's programs have their names again. The state before is made by the removal of all and compared with a
+    second installation and removal."""
+    ours = [*NAMES, "shmem-mt"]
+    installed.run("apt-get", "purge", "-y", "-qq", *ours)
+    without = installed.files()
+    assert not [line for line in without if "heddle" in line or (".openmpi" in line and "osh" in line)]
+    assert installed.run("dpkg-divert", "--list", "*osh*") == ""
+    for name in SHARED:
+        assert "open-mpi.org" in installed.run(name, "--version") or "-loshmem" in installed.run(name, "--showme:link")
+    install(installed, *ours)
+    assert compile_and_run(installed, "oshcc", "oshrun") == ANSWER
+    installed.run("apt-get", "purge", "-y", "-qq", *ours)
+    assert installed.files() == without
+
+
+def test_open_mpi_comes_and_goes(installed):
+    """Its removal takes its alternatives with it, and Heddle's tools keep working."""
+    install(installed, *NAMES)
+    installed.run("apt-get", "remove", "-y", "-qq", "openmpi-bin")
+    assert "openmpi" not in installed.run("update-alternatives", "--list", "oshrun")
+    assert compile_and_run(installed, "oshcc", "oshrun") == ANSWER
