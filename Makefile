@@ -18,7 +18,7 @@ CHAOS_SEEDS ?= 20 # of each program
 CHAOS_FIRST ?= 1
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants test-packages validate-advice sanitize sanitize-in-process fuzz deb require-deb install wheel test-wheel require-build require-test clean format
+.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants test-packages validate-advice sanitize sanitize-in-process fuzz deb require-deb tarball install wheel test-wheel require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -44,6 +44,7 @@ help:
 	@echo "make wheel                 pip's package of all of it, with Python bindings, in build/packages"
 	@echo "make test-wheel            installs that in a fresh environment, and uses it (1 minute, and what SHMEM-MT needs)"
 	@echo "make deb                   Debian packages of what is committed, in build/packages"
+	@echo "make tarball               the library and its tools as a folder for anywhere, in build/packages"
 	@echo "make format                clang-format over everything that is not generated"
 	@echo "make clean                 removes build/ and report/"
 	@echo "What is missing is installed (root, Debian), or named."
@@ -214,6 +215,9 @@ test-wheel: wheel
 # Of what is committed.
 deb: require-deb
 	packaging/deb.sh
+
+tarball: build
+	packaging/tarball.sh $(BUILD)
 
 # They are installed, used and removed in an empty Debian 12, which debootstrap makes once.
 test-packages: deb $(VENV)/ready
