@@ -40,8 +40,9 @@ class Chroot:
 
     def files(self):
         """What is there outside of what programs and users write; links with where they lead."""
-        skipped = ("/proc", "/dev", "/tmp", "/var", "/root", "/home", "/run", "/etc/apt")
-        text = run("find", self.root, "-path", f"{self.root}/proc", "-prune", "-o", "-printf", "/%P -> %l\n")
+        skipped = ("/dev", "/tmp", "/var", "/root", "/home", "/run", "/etc/apt", "/packages", "/work")
+        kernels = ["(", "-path", f"{self.root}/proc", "-o", "-path", f"{self.root}/sys", ")"]
+        text = run("find", self.root, *kernels, "-prune", "-o", "-printf", "/%P -> %l\n")
         return {line for line in text.splitlines()
                 if not line.startswith(skipped) and "/__pycache__" not in line and "ld.so.cache" not in line}
 
@@ -62,9 +63,13 @@ def debian(tmp_path_factory):
     run("cp", "-a", EMPTY, root)
     for name in ("resolv.conf", "hosts"):
         shutil.copy(Path("/etc") / name, root / "etc" / name)
-    run("mount", "-t", "proc", "proc", root / "proc")
+    mounted = []
     try:
+        for kind, folder in (("proc", "proc"), ("sysfs", "sys")):  # UCX looks there for the network's devices
+            run("mount", "-t", kind, "-o", "ro" if kind == "sysfs" else "rw", kind, root / folder)
+            mounted.append(root / folder)
         yield Chroot(root)
     finally:
-        run("umount", root / "proc")
+        for folder in reversed(mounted):
+            run("umount", folder)
         shutil.rmtree(root)
