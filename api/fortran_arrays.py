@@ -15,7 +15,7 @@ KINDS = {
 RANKS = {1: ":", 2: ":, :", 3: ":, :, :"}
 
 ALLOCATE = """
-! Collective, as shmem_malloc; array is not associated when the heap has no room, on every PE.
+! Collective, as shmem_malloc; array is not associated when the heap has no room or an extent is negative, on every PE.
 subroutine alloc_NAME_RANK(array, shape)
   KIND, pointer, intent(out) :: array(COLONS)
   integer, intent(in) :: shape(:)
@@ -42,13 +42,30 @@ end subroutine
 """
 
 MEMORY_OF = """
-! Memory for an array of this shape; an array without elements has some, too.
+! Memory for an array of this shape; an array without elements has some, too. A negative extent has none, as have
+! more bytes than there can be: PEs call shmem_malloc in either case.
 function memory_of(shape, rank, element_bytes) result(memory)
   integer, intent(in) :: shape(:), rank, element_bytes
   type(c_ptr) :: memory
   if (size(shape) /= rank) call end_job("shape has ", size(shape), "must have as many as array has dimensions:", rank)
-  if (any(shape < 0)) call end_job("shape has an extent of ", minval(shape), "must be at least", 0)
-  memory = shmem_malloc(max(1_c_size_t, product(int(shape, c_size_t)) * element_bytes))
+  memory = shmem_malloc(bytes_of(shape, element_bytes))
+end function
+
+pure function bytes_of(shape, element_bytes) result(bytes)
+  integer, intent(in) :: shape(:), element_bytes
+  integer(c_size_t) :: bytes
+  integer(c_size_t), parameter :: most = huge(bytes) ! half of the addresses: no heap has as many
+  integer :: i
+  bytes = merge(most, 1_c_size_t, any(shape < 0))
+  if (any(shape <= 0)) return
+  bytes = element_bytes
+  do i = 1, size(shape)
+    if (bytes > most / shape(i)) then ! the product would wrap around
+      bytes = most
+      return
+    end if
+    bytes = bytes * shape(i)
+  end do
 end function
 
 subroutine end_job(what, value, wanted, limit)
@@ -79,7 +96,7 @@ def interfaces() -> list[str]:
         names += [f"alloc_{name}_count" for name in KINDS] if verb == "alloc" else []
         lines += ["", f"interface shmem_{verb}", *[f"  procedure :: {name}" for name in names], "end interface",
                   *[f"private :: {name}" for name in names]]
-    return [*lines, "private :: memory_of, end_job"]
+    return [*lines, "private :: memory_of, bytes_of, end_job"]
 
 
 def procedures() -> list[str]:

@@ -19,6 +19,7 @@ program arrays
   call start()
   call static_data()
   call allocated()
+  call shapes_of_allocated()
   call every_kind()
   call ranks()
   call optional_arguments()
@@ -76,9 +77,34 @@ contains
     call shmem_dealloc(space)
     call shmem_dealloc(none)
     call shmem_dealloc(flags)
+  end subroutine
+
+  ! What has no room: shapes of more bytes than a number holds, and negative extents. What has no elements has room.
+  subroutine shapes_of_allocated()
+    real(c_float), pointer :: line(:)
+    real(c_double), pointer :: space(:, :, :)
+    integer, parameter :: most = huge(0)
+    integer :: i
+    integer, parameter :: too_large(3, 7) = reshape([2 ** 22, 2 ** 22, 2 ** 17, most, most, 4, most, most, most, &
+      2 ** 30, 2 ** 30, 1, -1, 1, 1, -2, -2, 3, 0, -1, 4], [3, 7])
+    integer, parameter :: empty(3, 4) = reshape([0, 0, 0, 0, 3, 4, 3, 4, 0, most, 0, most], [3, 4])
     call shmem_alloc(line, 2 ** 30) ! more than the heap of the test has
     call expect(.not. associated(line), 'no room')
     call shmem_dealloc(line)
+    call shmem_alloc(line, -1)
+    call expect(.not. associated(line), 'a negative number of elements')
+    do i = 1, size(too_large, 2)
+      call shmem_alloc(space, too_large(:, i))
+      call expect(.not. associated(space), 'a shape without room')
+      call shmem_dealloc(space)
+    end do
+    do i = 1, size(empty, 2)
+      call shmem_alloc(space, empty(:, i))
+      call expect(associated(space) .and. size(space) == 0 .and. all(shape(space) == empty(:, i)), 'an empty shape')
+      call expect(shmem_addr_accessible(c_loc(space), right) == 1, 'an empty array''s place')
+      call shmem_dealloc(space)
+      call expect(.not. associated(space), 'shmem_dealloc of an empty array')
+    end do
   end subroutine
 
   subroutine every_kind()

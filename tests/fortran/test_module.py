@@ -113,14 +113,12 @@ def test_cmake_package(prefix, tmp_path):
     assert run(tmp_path / "build/hello") == "PE 0 of 1: my left neighbor is 0\n"
 
 
-@pytest.mark.parametrize("shape,message", [
-    ("[3]", "shape has 1 elements: must have as many as array has dimensions: 2"),
-    ("[3, -2]", "shape has an extent of -2 elements: must be at least 0")], ids=["rank", "extent"])
-def test_a_wrong_shape_is_named(tmp_path, shape, message):
+def test_a_shape_of_another_rank_is_named(tmp_path):
     (tmp_path / "wrong.f90").write_text("program wrong\nuse shmem\nreal(c_double), pointer :: a(:, :)\n"
-                                        f"call shmem_init()\ncall shmem_alloc(a, {shape})\nend program\n")
+                                        "call shmem_init()\ncall shmem_alloc(a, [3])\nend program\n")
     run(BUILD / "bin/oshfort", "wrong.f90", "-o", "wrong", cwd=tmp_path)
-    assert run(tmp_path / "wrong", status=1) == f"heddle [pe 0] shmem_alloc: {message}\n"
+    assert run(tmp_path / "wrong", status=1) == \
+        "heddle [pe 0] shmem_alloc: shape has 1 elements: must have as many as array has dimensions: 2\n"
 
 
 @pytest.mark.parametrize("call", ["call shmem_put(words, halves, 1_c_size_t, 0)", "call shmem_barrier_all(1)",
