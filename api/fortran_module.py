@@ -184,7 +184,7 @@ class Module:
             chosen += self._of_bits(family, with_ctx)
         names = self.generics.setdefault(family.generic or "", [])
         for one in chosen:
-            others = [] if "_char_" in one.name else ranks_of(one)  # an array of characters takes a text of any length
+            others = ranks_of(one)
             self.of_generics += others
             names += [one.name, *[other.name for other in others]]
 

@@ -172,16 +172,35 @@ contains
     call expect(shmem_test_all(words, 3_c_size_t, cmp = SHMEM_CMP_LT, cmp_value = 3) == 0, 'no status')
   end subroutine
 
+  ! The generics take texts and arrays of them, as other types: a text stands for what begins there.
   subroutine texts()
-    character(kind=c_char, len=12), target, save :: text
+    character(kind=c_char, len=12), target, save :: text, got, several(2)
     character(kind=c_char), target, save :: letters(12)
+    character(len=:), allocatable :: greeting
+    integer :: ierr
     text = ''
     letters = '.'
+    several = ''
+    greeting = 'hello, ' // 'world'
     call shmem_barrier_all()
     call shmem_char_put(text, 'from the left', 12_c_size_t, right)
     call shmem_put(letters, ['a', 'b', 'c'], 3_c_size_t, right)
+    call shmem_put(several, greeting, 12_c_size_t, right)
+    call shmem_put(several(2)(3:), [greeting], 5_c_size_t, right)
     call shmem_barrier_all()
     call expect(text == 'from the lef', 'a text')
     call expect(all(letters(1:4) == ['a', 'b', 'c', '.']), 'an array of characters')
+    call expect(several(1) == 'hello, world' .and. several(2) == '  hello', 'an array of texts')
+    got = ''
+    call shmem_get(got(2:), text, 8_c_size_t, right)
+    call expect(got == ' from the', 'a get of a text')
+    call shmem_sync_all()
+    call shmem_put(text(6:), greeting, 7_c_size_t, right)
+    call shmem_barrier_all()
+    call expect(text == 'from hello, ', 'a part of a text')
+    write(got, '(i0)') 10 + me
+    ierr = shmem_broadcast(SHMEM_TEAM_WORLD, several(1), got, 12_c_size_t, n - 1)
+    write(got, '(i0)') 9 + n
+    call expect(ierr == 0 .and. several(1) == got, 'a broadcast of a text')
   end subroutine
 end program
