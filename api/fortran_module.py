@@ -100,8 +100,8 @@ def wrapped(statement: str) -> list[str]:
     return [*lines, line]
 
 
-def argument_of(text: str, data_kind: str, has_count: bool) -> Argument:
-    """The dummy argument of one of C; data_kind is the type of TYPE."""
+def argument_of(text: str, data_kind: str, has_count: bool, outlives: bool) -> Argument:
+    """The dummy argument of one of C; data_kind is the type of TYPE, and the operation may outlive the call."""
     match = re.fullmatch(r"(const )?(\w+) ?(\*?) ?(\w+?)(\[\])?", text.strip())
     if not match:
         raise SystemExit(f"api/fortran_module.py: the argument {text!r} is not understood")
@@ -117,6 +117,9 @@ def argument_of(text: str, data_kind: str, has_count: bool) -> Argument:
     intent = "intent(in)" if const else "intent(inout)"
     # target: the compiler may not assume that the object is out of reach after the call.
     attributes = f"optional, {intent}" if name in MAY_BE_NULL else f"target, {intent}"
+    if c_type == "TYPE" and (outlives or name == "ivars"):
+        # Of a variable that is asynchronous, too, the compiler takes no section of which it would pass a copy.
+        attributes = f"asynchronous, {attributes}"
     return Argument(name, kind, attributes, 1 if is_data or name in ARRAYS else 0, is_data)
 
 
@@ -134,11 +137,12 @@ def procedure(family: Family, word: str, c_name: str, name: str, data_kind: str,
     if with_ctx:
         arguments.insert(0, "shmem_ctx_t ctx")
     has_count = any(part.split()[-1].lstrip("*") in COUNTS for part in arguments)
+    outlives = name.endswith(("_nbi", "_nbe"))
     c_name, name = (part.replace("TYPENAME", word).replace("SIZE", word) for part in (c_name, name))
     if with_ctx:
         c_name, name = (re.sub("^(shmemx?)_", r"\1_ctx_", part) for part in (c_name, name))
     return Procedure(name, c_name, result_of(family.returns, data_kind),
-                     [argument_of(part, data_kind, has_count) for part in arguments])
+                     [argument_of(part, data_kind, has_count, outlives) for part in arguments])
 
 
 def ranks_of(one: Procedure) -> list[Procedure]:

@@ -129,6 +129,50 @@ def test_the_compiler_finds_wrong_types(tmp_path, call):
     assert "Error:" in run(BUILD / "bin/oshfort", "-c", "wrong.f90", cwd=tmp_path, status=1)
 
 
+SECTIONS = """program sections
+use shmem
+use shmemx
+integer(c_int), target, asynchronous, save :: d(8), s(2, 4)
+integer(c_int), pointer, contiguous, asynchronous :: p(:)
+type(shmemx_request_t) :: req
+"""
+
+
+def sections(place, calls, *options, status=0):
+    """What the compiler says of the calls, and the lines, of the program alone, that it speaks of."""
+    (place / "sections.f90").write_text(SECTIONS + "".join(f"call {call}\n" for call in calls) + "end program\n")
+    said = run(BUILD / "bin/oshfort", *options, "sections.f90", "-o", "sections", cwd=place, status=status)
+    places = {int(line) - SECTIONS.count("\n") for line in re.findall(r"^sections.f90:(\d+):", said, re.M)}
+    return said, [calls[place - 1] for place in sorted(places)]
+
+
+def test_the_compiler_finds_copies_of_asynchronous_variables(tmp_path):
+    """A section with gaps would be a copy, which ends with the call, or in which nothing arrives."""
+    wrong = ["shmem_put_nbi(d, s(1, :), 4_c_size_t, 0)", "shmem_int_put_nbi(d, s(1, :), 4_c_size_t, 0)",
+             "shmem_get_nbi(s(1, :), d, 4_c_size_t, 0)", "shmemx_put_nbe(d, d(1:8:2), 4_c_size_t, 0, req)",
+             "shmemx_get_nbe(d([1, 3]), d, 4_c_size_t, 0, req)",
+             "shmem_wait_until_all(d(1:8:2), 4_c_size_t, cmp = SHMEM_CMP_EQ, cmp_value = 1)"]
+    right = ["shmem_put_nbi(d, s, 8_c_size_t, 0)", "shmem_put_nbi(d(3:4), s(:, 2), 2_c_size_t, 0)",
+             "shmem_put_nbi(d(3), s(1, 2), 2_c_size_t, 0)", "shmemx_get_nbe(p, d, 2_c_size_t, 0, req)",
+             "shmem_atomic_fetch_add_nbi(s(1, 1), d(1), 1, 0)",
+             "shmem_wait_until_all(d(1:4), 4_c_size_t, cmp = SHMEM_CMP_EQ, cmp_value = 1)",
+             "shmem_put(d, s(1, :), 4_c_size_t, 0)"]  # complete when it returns
+    assert sections(tmp_path, wrong + right, "-c", status=1)[1] == wrong
+    assert sections(tmp_path, right, "-Wall")[0] == ""
+
+
+def test_temporaries_are_warned_of(tmp_path):
+    """By the option of gfortran that the page names."""
+    copied = [f"shmem_put(d, {source}, 2_c_size_t, 0)" for source in ("s(1, :)", "d(1:4) + 1", "(d)", "d([1, 2])")]
+    whole = [f"shmem_put(d, {source}, 2_c_size_t, 0)" for source in ("s(:, 1)", "d", "d(3:)", "s")]
+    assert sections(tmp_path, copied + whole, "-c", "-Warray-temporaries")[1] == copied
+
+
+def test_a_section_with_gaps_is_not_symmetric(tmp_path):
+    sections(tmp_path, ["shmem_init()", "shmem_put(s(1, :), d, 4_c_size_t, 0)"])
+    assert re.search(r"shmem_int32_put: dest 0x\w+ is not symmetric", run(tmp_path / "sections", status=1))
+
+
 def test_races_of_a_program(tmp_path):
     """-fheddle-races is for Fortran, too, and says nothing of options."""
     (tmp_path / "race.f90").write_text("""program race
