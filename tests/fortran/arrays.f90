@@ -4,6 +4,7 @@ module of_a_module
   implicit none
   real(c_double), target :: in_module(2, 3) = -1
   integer(c_int64_t), target :: initialized = 5
+  integer(c_int), target :: uninitialized, uninitialized_array(4)
 end module
 
 program arrays
@@ -11,7 +12,8 @@ program arrays
   use shmem
   use checks
   implicit none
-  real(c_double), target :: in_program(6) = 0     ! of the main program: saved, as Fortran 2008 has it
+  real(c_double), target, save :: in_program(6)   ! without an initial value a variable is static by save alone
+  integer(c_int), target, save :: one_in_program
   real(c_double), target, allocatable :: private(:)
   integer(c_int), target :: in_common(2)
   common /block/ in_common
@@ -29,18 +31,30 @@ program arrays
 contains
 
   subroutine static_data()
-    integer(c_int32_t), target, save :: saved = 0
+    integer(c_int32_t), target, save :: saved = 0, not_initialized
     allocate(private(6))
     private = me
     in_common = 0
+    in_program = -1
+    one_in_program = -1
+    uninitialized = -1
+    uninitialized_array = -1
+    not_initialized = -1
     call shmem_barrier_all()
     call shmem_put(in_program, private, 6_c_size_t, right)
     call shmem_put(in_module, private, 6_c_size_t, right)
     call shmem_p(initialized, 100_c_int64_t + me, right)
     call shmem_p(saved, me, right)
     call shmem_p(in_common(2), me, right)
+    call shmem_p(one_in_program, me, right)
+    call shmem_p(uninitialized, me, right)
+    call shmem_put(uninitialized_array, [me, me, me], 3_c_size_t, right)
+    call shmem_p(not_initialized, me, right)
     call shmem_barrier_all()
     call expect(all(in_program == left), 'a variable of the main program')
+    call expect(one_in_program == left, 'a scalar of the main program')
+    call expect(uninitialized == left .and. all(uninitialized_array == [left, left, left, -1]), 'not initialized')
+    call expect(not_initialized == left, 'a saved variable that is not initialized')
     call expect(all(in_module == left), 'a variable of a module')
     call expect(initialized == 100 + left, 'an initialized variable of a module')
     call expect(saved == left, 'a saved variable')

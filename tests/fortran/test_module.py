@@ -173,6 +173,34 @@ def test_a_section_with_gaps_is_not_symmetric(tmp_path):
     assert re.search(r"shmem_int32_put: dest 0x\w+ is not symmetric", run(tmp_path / "sections", status=1))
 
 
+def run_piece(place, piece, status=0):
+    """Compiles declarations and statements as a main program, with the option that leaves the most on the stack."""
+    declared, done = ([line for line in piece.splitlines() if bool(re.search("::|^ *save$", line)) == is_declared]
+                      for is_declared in (True, False))
+    names = "".join(line.split("::")[1] for line in declared if ", save ::" in line)
+    saved = re.findall(r"(\w+)(?:\([^)]*\))?,? *", names)
+    asked = [f"if (shmem_addr_accessible(c_loc({name}), 0) /= 1) call shmem_global_exit(3)" for name in saved]
+    (place / "piece.f90").write_text("\n".join(
+        ["program piece", "use shmem", *declared, "integer :: rows = 2, columns = 3, pe = 0", "call shmem_init()",
+         *asked, *done, "call shmem_finalize()", "end program", ""]))
+    run(BUILD / "bin/oshfort", "-fopenmp", "piece.f90", "-o", "piece", cwd=place)
+    return saved, run(place / "piece", status=status)
+
+
+def test_what_the_page_declares_is_symmetric(tmp_path):
+    page = (SOURCE / "docs/user/fortran.md").read_text()
+    pieces = [piece for piece in re.findall(r"\n\n((?:    .*\n)+)", page) if "::" in piece]
+    names = [run_piece(tmp_path, piece)[0] for piece in pieces]
+    assert names == [["inbox", "table", "many"], [], ["a", "halo"]]
+
+
+def test_a_variable_of_the_main_program_needs_save(tmp_path):
+    """As the page says of gfortran; a line of its own is enough."""
+    piece = "integer(c_int), target :: x\ncall shmem_p(x, 1, 0)\n"
+    assert re.search(r"shmem_int32_p: dest 0x\w+ is not symmetric", run_piece(tmp_path, piece, status=1)[1])
+    run_piece(tmp_path, f"save\n{piece}")
+
+
 def test_races_of_a_program(tmp_path):
     """-fheddle-races is for Fortran, too, and says nothing of options."""
     (tmp_path / "race.f90").write_text("""program race
