@@ -178,12 +178,18 @@ contains
   subroutine optional_arguments()
     integer(c_int), target, save :: words(3) = 0
     integer(c_int), allocatable :: status(:)
+    integer(c_size_t) :: indices(3)
     call shmem_sync_all()
     call shmem_put(words, [1, 2, 3], 3_c_size_t, right)
     call shmem_wait_until_all(words, 3_c_size_t, cmp = SHMEM_CMP_NE, cmp_value = 0)
     call shmem_wait_until_all(words, 3_c_size_t, status, SHMEM_CMP_NE, 0) ! not allocated: as if left out
     call expect(shmem_test_all(words, 3_c_size_t, [0, 0, 1], SHMEM_CMP_LT, 3) == 1, 'a status')
     call expect(shmem_test_all(words, 3_c_size_t, cmp = SHMEM_CMP_LT, cmp_value = 3) == 0, 'no status')
+    ! Indices count from 0, and none is SIZE_MAX, which Fortran has as -1.
+    call expect(shmem_test_any(words, 3_c_size_t, cmp = SHMEM_CMP_EQ, cmp_value = 3) == 2, 'an index')
+    call expect(shmem_test_any(words, 3_c_size_t, cmp = SHMEM_CMP_EQ, cmp_value = 4) == -1, 'no index')
+    call expect(shmem_test_some(words, 3_c_size_t, indices, cmp = SHMEM_CMP_LE, cmp_value = 1) == 1 .and. &
+                indices(1) == 0, 'indices')
   end subroutine
 
   ! The generics take texts and arrays of them, as other types: a text stands for what begins there.

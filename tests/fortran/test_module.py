@@ -122,7 +122,8 @@ def test_a_shape_of_another_rank_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("call", ["call shmem_put(words, halves, 1_c_size_t, 0)", "call shmem_barrier_all(1)",
-                                  "call shmem_team_destroy(SHMEM_CTX_DEFAULT)", "call shmem_put(words, words, 1, 0)"])
+                                  "call shmem_team_destroy(SHMEM_CTX_DEFAULT)", "call shmem_put(words, words, 1, 0)",
+                                  "if (shmem_test(words(1), SHMEM_CMP_EQ, 1)) stop"])
 def test_the_compiler_finds_wrong_types(tmp_path, call):
     (tmp_path / "wrong.f90").write_text("program wrong\nuse shmem\ninteger(c_int), target, save :: words(2)\n"
                                         f"real(c_float), target, save :: halves(2)\n{call}\nend program\n")
