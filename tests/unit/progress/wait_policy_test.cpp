@@ -316,8 +316,8 @@ TEST(WaitPolicy, AEventCountIsSleptOnNotNappedOn) {
     policy.show = record_show;
     sync::EventCount event_count = {};
     std::vector<Event> events;
-    std::thread opener([&] {
-        os::sleep_ns(20 * kMs);
+    std::thread opener([&] {  // once it sleeps, for a busy machine begins the wait at any time
+        while (event_count.sleepers.load(std::memory_order_relaxed) == 0) os::sleep_ns(kMs);
         event_count.advance_to(1);
     });
     with_policy(policy, [&] {
