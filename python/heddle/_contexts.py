@@ -62,7 +62,8 @@ class CtxInfo:
 class Context(ContextMethods):
     """A communication context (OpenSHMEM 1.6, section 9.5): Context(options), or one that heddle.ctx_create and
     Team.create_ctx return. Its methods are the functions of heddle with this context; PEs count in its team. As a
-    context manager it is destroyed at the end, which completes its operations.
+    context manager it is destroyed at the end, which completes its operations. One that the program loses without
+    destroying it keeps its memory until finalize, and the buffers of its operations.
 
     options: 0, or an OR of CTX_PRIVATE, CTX_SERIALIZED, CTX_NOSTORE, and CTX_ORDERED or CTX_RELAXED. Local."""
 
@@ -93,6 +94,10 @@ class Context(ContextMethods):
                  trace: TracebackType | None) -> None:
         if self._live and state.active:
             self.destroy()
+
+    def __del__(self) -> None:
+        if getattr(self, "_live", False):
+            self.abandon()
 
     def __repr__(self) -> str:
         if self is CTX_DEFAULT:
@@ -131,8 +136,11 @@ class Context(ContextMethods):
         self._pending.drop()
 
     def abandon(self) -> None:
-        """Marks the context as destroyed, with its team."""
+        """Marks the context as destroyed, by its team or by the collector. Neither completes its operations, so that
+        their buffers stay until finalize."""
         self._live = False
+        if len(self._pending):
+            _pending.abandoned.append(self._pending)
 
     def get_team(self) -> Team:
         """The team of the context. Local. OpenSHMEM 1.6, section 9.5.4."""

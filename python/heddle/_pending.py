@@ -39,3 +39,5 @@ class _Posting(threading.local):
 
 
 posting = _Posting()
+# What nobody will wait for any more: the library may use it until finalize. Collectors add to it, in any thread.
+abandoned: list[Any] = []

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ._checks import described, require_active, state
 from ._library import foreign
-from ._pending import Buffers, posting
+from ._pending import Buffers, abandoned, posting
 from .generated.constants import REQUEST_SHARED
 
 _allocate = foreign("shmemx_request_allocate", "i:pl")
@@ -34,8 +34,6 @@ _plan_end = foreign("shmemx_plan_end", "v:p")
 _start = foreign("shmemx_request_start", "i:pp")
 _plan_free = foreign("shmemx_plan_free", "v:p")
 _SIZE_MAX = 2**64 - 1
-# What nobody has waited for: the library may still use it.
-_abandoned: list[Any] = []
 
 
 class Request:
@@ -57,7 +55,7 @@ class Request:
 
     def __del__(self) -> None:
         if getattr(self, "_live", False) and self._handle.value and state.active:
-            _abandoned.append((self._handle, self._pending))
+            abandoned.append((self._handle, self._pending))
 
     def __enter__(self) -> Request:
         self.begin()

@@ -11,6 +11,7 @@ from ._checks import choice, integer, require_active, state
 from ._contexts import CTX_DEFAULT
 from ._library import foreign
 from ._memory import Buffer, local
+from ._pending import abandoned
 from .generated import constants
 
 _init_thread = foreign("shmem_init_thread", "i:ip")
@@ -55,6 +56,8 @@ def finalize() -> None:
     _finalize()
     taken.clear()
     state.end()
+    if not state.active:
+        abandoned.clear()
 
 
 def query_initialized() -> bool:

@@ -265,6 +265,25 @@ def check_lifetimes():
     heddle.free(dest)
 
 
+def check_lost_contexts():
+    """A context that the program loses, or whose team ends, keeps the sources of its operations until finalize."""
+
+    class Kept(np.ndarray):
+        pass
+
+    dest = heddle.zeros(1000, "i8")
+    world = heddle.TEAM_WORLD.split_strided(0, 1, n)
+    for context in (heddle.Context(), world.create_ctx()):
+        source = np.arange(1000, dtype="i8").view(Kept)
+        lost.append(weakref.ref(source))
+        context.put_nbi(dest, source, right)
+        del source, context
+    world.destroy()
+    gc.collect()
+    assert [one() is None for one in lost] == [False, False]
+
+
+lost = []
 for check in [value for name, value in globals().items() if name.startswith("check_")]:
     heddle.barrier_all()
     check()
@@ -273,4 +292,6 @@ if me == 0:
     print(f"objects: pass on {n} PEs")
 kept = heddle.full(2, 3, "i4")
 heddle.finalize()
+gc.collect()
+assert [one() is None for one in lost] == [True, True]
 assert len(kept.tolist()) == 2  # an array that outlives the library can be read, though its elements are lost
