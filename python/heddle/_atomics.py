@@ -58,8 +58,7 @@ def fetching(family: Family, fetch: Buffer, name: str, dest: Buffer, operands: t
     if req is not None:
         req.hold(old)
     else:
-        joined = posting.joined
-        (context._pending if joined is None else joined).add(old)
+        posting.keep(context._pending, old)
 
 
 def _fetched(where: str, fetch: Buffer, name: str, array: Array) -> tuple[Array, int]:

@@ -4,6 +4,7 @@ function and argument, what it was, and what would be right. Any thread."""
 from __future__ import annotations
 
 import operator
+import threading
 from typing import Any, SupportsIndex
 
 from ._library import foreign
@@ -14,37 +15,54 @@ _n_pes = foreign("shmem_n_pes", "i:")
 
 
 class State:
-    """Whether the library runs, and this PE's place. Written by init and finalize alone."""
+    """Whether the library runs, and this PE's place. active: Python has started it. Otherwise code beside Python may
+    have started or ended it since the last call: ask() asks. life: how many times it has started, which all that is
+    made keeps: what is of an earlier life, or has 0, is no more."""
 
     def __init__(self) -> None:
-        self.active = False
-        self.finalized = False
-        self.inits = 0
+        self.active = self._seen = False
+        self.life = self.inits = 0
         self.my_pe = self.n_pes = -1
+        self.ends_with_life: list[Any] = []  # containers, which are emptied then
+        self._lock = threading.Lock()
 
     def begin(self) -> None:
+        """Behind a start by Python."""
+        self._see(True)
         self.inits += 1
-        self.my_pe, self.n_pes = _my_pe(), _n_pes()
         self.active = True
 
     def end(self) -> None:
-        self.inits -= 1
-        if self.inits == 0:
-            self.active, self.finalized = False, True
+        """Behind an end by Python."""
+        self.inits = max(self.inits - 1, 0)
+        self.active = self.inits > 0
+        self.ask()
+
+    def ask(self) -> bool:
+        """Whether the library runs."""
+        if not self.active:
+            self._see(is_initialized())
+        return self._seen
+
+    def _see(self, runs: bool) -> None:
+        with self._lock:
+            if runs and not self._seen:
+                self.life += 1
+                self.my_pe, self.n_pes = _my_pe(), _n_pes()
+            elif self._seen and not runs:
+                for container in self.ends_with_life:
+                    container.clear()
+            self._seen = runs
 
 
 state = State()
 
 
 def require_active(where: str) -> None:
-    """Raises RuntimeError before init and after finalize. Code beside Python may have called shmem_init."""
-    if state.active:
+    """Raises RuntimeError before init and after finalize."""
+    if state.active or state.ask():
         return
-    if is_initialized():
-        state.inits += 1
-        state.my_pe, state.n_pes, state.active = _my_pe(), _n_pes(), True
-        return
-    if state.finalized:
+    if state.life:
         raise RuntimeError(f"heddle.{where}: the library is finalized; heddle.finalize() comes last")
     raise RuntimeError(f"heddle.{where}: call heddle.init() first")
 
@@ -54,6 +72,11 @@ def is_initialized() -> bool:
     value = ctypes.c_int()
     _query(ctypes.addressof(value))
     return bool(value.value)
+
+
+def gone(where: str, name: str, life: int, how: str) -> ValueError:
+    """The error for what has ended: `how`, or with its life."""
+    return ValueError(f"heddle.{where}: {name} {'is from before heddle.finalize(), which ended it' if life else how}")
 
 
 def integer(where: str, name: str, value: SupportsIndex, least: int | None = None, most: int | None = None) -> int:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from . import _pending
-from ._checks import described, integer, pe_number, require_active, state
+from ._checks import described, gone, integer, pe_number, require_active, state
 from ._library import address_of, foreign
 from ._memory import list_of
 from .generated.constants import CTX_NOSTORE, CTX_ORDERED, CTX_PRIVATE, CTX_RELAXED, CTX_SERIALIZED
@@ -84,7 +84,7 @@ class Context(ContextMethods):
 
     def _become(self, handle: int, n_pes: int, team: Team | None, options: int) -> None:
         self._handle, self._n_pes, self._team, self._options = handle, n_pes, team, options
-        self._live, self._pending = True, _pending.Buffers()
+        self._life, self._pending = state.life, _pending.Buffers()
         self._owner = threading.get_ident() if options & CTX_PRIVATE else 0
 
     def __enter__(self) -> Context:
@@ -92,24 +92,28 @@ class Context(ContextMethods):
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None) -> None:
-        if self._live and state.active:
+        if self._lives() and state.ask():
             self.destroy()
 
     def __del__(self) -> None:
-        if getattr(self, "_live", False):
+        if getattr(self, "_life", 0) and self._lives():
             self.abandon()
 
     def __repr__(self) -> str:
         if self is CTX_DEFAULT:
             return "heddle.CTX_DEFAULT"
-        return f"<heddle.Context of {self._n_pes} PEs, options {self._options:#x}{'' if self._live else ', destroyed'}>"
+        end = "" if self._lives() else ", destroyed"
+        return f"<heddle.Context of {self._n_pes} PEs, options {self._options:#x}{end}>"
+
+    def _lives(self) -> bool:
+        return self._life == state.life or self is CTX_DEFAULT
 
     def handle_for(self, where: str) -> int:
         """The C handle, for the function `where`: RuntimeError before init, ValueError when it was destroyed."""
         if not state.active:
             require_active(where)
-        if not self._live:
-            raise ValueError(f"heddle.{where}: ctx was destroyed")
+        if self._life != state.life and self is not CTX_DEFAULT:
+            raise gone(where, "ctx", self._life, "was destroyed")
         if self._owner and self._owner != threading.get_ident():
             raise RuntimeError(f"heddle.{where}: ctx is a CTX_PRIVATE context of another thread: a context of this "
                                "thread would be right")
@@ -131,14 +135,14 @@ class Context(ContextMethods):
         handle = self.handle_for("ctx_destroy")
         if self is CTX_DEFAULT:
             raise ValueError("heddle.ctx_destroy: ctx is CTX_DEFAULT, which cannot be destroyed")
-        self._live = False
+        self._life = 0
         _destroy(handle)
         self._pending.drop()
 
     def abandon(self) -> None:
         """Marks the context as destroyed, by its team or by the collector. Neither completes its operations, so that
         their buffers stay until finalize."""
-        self._live = False
+        self._life = 0
         if len(self._pending):
             _pending.abandoned.append(self._pending)
 

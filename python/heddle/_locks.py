@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import require_active
+from ._checks import require_active, state
 from ._contexts import CTX_DEFAULT
 from ._library import foreign
 from ._memory import Array, element, free, zeros
@@ -18,6 +18,7 @@ _clear = foreign("shmem_clear_lock", "v:p")
 _test = foreign("shmem_test_lock", "i:p")
 # The thread of this PE that has a lock, by the lock's address.
 _holders: dict[int, int] = {}
+state.ends_with_life.append(_holders)
 
 
 def _place(where: str, lock: Any) -> int:

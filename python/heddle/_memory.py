@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ._checks import described, integer, require_active, state
+from ._checks import described, gone, integer, require_active, state
 from ._library import foreign
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -30,13 +30,15 @@ _addressof = ctypes.addressof
 _from_buffer: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 _free = foreign("shmem_free", "v:p")
 _accessible = foreign("shmem_addr_accessible", "i:pi")
+_FREED = "was freed by heddle.free()"
 
 
 class Allocation:
-    """The owner of an allocation's array: what NumPy's `base` leads to, from any view. live: not freed."""
+    """The owner of an allocation's array: what NumPy's `base` leads to, from any view. life: that of the library, 0
+    when it was freed."""
 
     def __init__(self, address: int, nbytes: int, owned: bool) -> None:
-        self.address, self.nbytes, self.owned, self.live = address, nbytes, owned, True
+        self.address, self.nbytes, self.owned, self.life = address, nbytes, owned, state.life
         self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (address, False)}
 
 
@@ -96,7 +98,8 @@ def realloc(array: Array, size: SupportsIndex) -> Array:
     nbytes = _size("realloc", "size", size)
     old = _whole("realloc", array)
     address = _realloc(old.address, nbytes)
-    old.live = not address
+    if address:
+        old.life = 0
     return _owned("realloc", address, nbytes)
 
 
@@ -108,7 +111,7 @@ def free(array: Array) -> None:
     in different orders. OpenSHMEM 1.6, section 9.3.2."""
     require_active("free")
     old = _whole("free", array)
-    old.live = False
+    old.life = 0
     _free(old.address)
 
 
@@ -117,8 +120,8 @@ def _whole(where: str, array: Array) -> Allocation:
     owner = owner_of(array) if isinstance(array, np.ndarray) else None
     if owner is None:
         raise ValueError(f"heddle.{where}: array is {described(array)} that heddle has not allocated")
-    if not owner.live:
-        raise ValueError(f"heddle.{where}: array was freed before")
+    if owner.life != state.life:
+        raise gone(where, "array", owner.life, "was freed before")
     if not owner.owned:
         raise ValueError(f"heddle.{where}: array is memory that other code has allocated, which frees it")
     return owner
@@ -244,8 +247,8 @@ def symmetric(where: str, name: str, value: Any) -> tuple[Array, int]:
     if owner is None:
         raise ValueError(f"heddle.{where}: {name} is not symmetric memory: heddle.empty(), zeros(), full() and array() "
                          "make it, and heddle.as_array() knows that of other code")
-    if not owner.live:
-        raise ValueError(f"heddle.{where}: {name} was freed by heddle.free()")
+    if owner.life != state.life:
+        raise gone(where, name, owner.life, _FREED)
     return array, contiguous(where, name, array)
 
 
@@ -253,8 +256,8 @@ def local(where: str, name: str, value: Any, written: bool = False) -> tuple[Arr
     """Any memory of the caller: the array and its address. ValueError for what was freed, or cannot be written."""
     array = value if type(value) is np.ndarray else as_memory(where, name, value)
     owner = owner_of(array)
-    if owner is not None and not owner.live:
-        raise ValueError(f"heddle.{where}: {name} was freed by heddle.free()")
+    if owner is not None and owner.life != state.life:
+        raise gone(where, name, owner.life, _FREED)
     if written and not array.flags.writeable:
         raise ValueError(f"heddle.{where}: {name} is read-only memory; a bytearray or a NumPy array would be right")
     return array, contiguous(where, name, array)

@@ -7,6 +7,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from ._checks import state
+
 
 class Buffers:
     """What a context or a request has under way."""
@@ -33,11 +35,18 @@ class Buffers:
 
 
 class _Posting(threading.local):
-    """The buffers of the request that the thread's nbi operations join (request_begin), or None."""
+    """The buffers of the request that the thread's nbi operations join (request_begin), or None, and its life."""
 
     joined: Buffers | None = None
+    life = 0
+
+    def keep(self, own: Buffers, buffer: Any) -> None:
+        """Adds the buffer of an nbi operation to its request, or to own, those of its context."""
+        joined = self.joined
+        (own if joined is None or self.life != state.life else joined).add(buffer)
 
 
 posting = _Posting()
 # What nobody will wait for any more: the library may use it until finalize. Collectors add to it, in any thread.
 abandoned: list[Any] = []
+state.ends_with_life.append(abandoned)

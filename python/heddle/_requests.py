@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._checks import described, require_active, state
+from ._checks import described, gone, require_active, state
 from ._library import foreign
 from ._pending import Buffers, abandoned, posting
 from .generated.constants import REQUEST_SHARED
@@ -44,17 +44,17 @@ class Request:
         require_active("request_allocate")
         self._handle, self._pending = ctypes.c_void_p(), Buffers()
         self._place = ctypes.addressof(self._handle)
-        self._shared, self._live = bool(shared), True
+        self._shared, self._life = bool(shared), state.life
         self._thread = 0  # that nbi operations are joined in
         if shared and _allocate(self._place, REQUEST_SHARED):
             raise MemoryError("heddle.request_allocate: the library has no memory for a request")
 
     def __repr__(self) -> str:
         kind = "shared" if self._shared else "private"
-        return f"<heddle.Request, {kind}{'' if self._live else ', freed'}>"
+        return f"<heddle.Request, {kind}{'' if self._life == state.life else ', freed'}>"
 
     def __del__(self) -> None:
-        if getattr(self, "_live", False) and self._handle.value and state.active:
+        if getattr(self, "_life", 0) == state.life and self._handle.value:
             abandoned.append((self._handle, self._pending))
 
     def __enter__(self) -> Request:
@@ -69,8 +69,8 @@ class Request:
         """The address of the C handle, for the function `where`; ValueError when the request was freed."""
         if not state.active:
             require_active(where)
-        if not self._live:
-            raise ValueError(f"heddle.{where}: req was freed")
+        if self._life != state.life:
+            raise gone(where, "req", self._life, "was freed")
         return self._place
 
     def hold(self, buffer: Any) -> None:
@@ -80,11 +80,11 @@ class Request:
     def begin(self) -> None:
         """The nbi operations of this thread join the request from here to end(). May not be nested."""
         place = self.place_for("request_begin")
-        if posting.joined is not None:
+        if posting.joined is not None and posting.life == state.life:
             raise RuntimeError("heddle.request_begin: this thread has begun a request and not ended it; blocks of "
                                "requests may not be nested")
         _begin(place)
-        posting.joined, self._thread = self._pending, threading.get_ident()
+        posting.joined, posting.life, self._thread = self._pending, state.life, threading.get_ident()
 
     def end(self) -> None:
         """Ends what begin() began, in the same thread."""
@@ -131,7 +131,7 @@ class Request:
     def free(self) -> None:
         """Waits for the operations and frees the request."""
         place = self.place_for("request_free")
-        self._live = False
+        self._life = 0
         _free(place)
         self._pending.drop()
 
@@ -256,7 +256,7 @@ class Plan:
 
     def __init__(self) -> None:
         require_active("plan_begin")
-        self._handle, self._live = ctypes.c_void_p(), True
+        self._handle, self._life = ctypes.c_void_p(), state.life
 
     def __enter__(self) -> Plan:
         self.begin()
@@ -295,13 +295,13 @@ class Plan:
         self._require("plan_free")
         if getattr(Plan._recording, "plan", None) is self:
             raise RuntimeError("heddle.plan_free: the plan is being recorded; end() comes first")
-        self._live = False
+        self._life = 0
         _plan_free(ctypes.byref(self._handle))
 
     def _require(self, where: str) -> None:
         require_active(where)
-        if not self._live:
-            raise ValueError(f"heddle.{where}: plan was freed")
+        if self._life != state.life:
+            raise gone(where, "plan", self._life, "was freed")
 
 
 def _plan(where: str, plan: Plan) -> Plan:

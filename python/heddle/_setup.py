@@ -11,7 +11,6 @@ from ._checks import choice, integer, require_active, state
 from ._contexts import CTX_DEFAULT
 from ._library import foreign
 from ._memory import Buffer, local
-from ._pending import abandoned
 from .generated import constants
 
 _init_thread = foreign("shmem_init_thread", "i:ip")
@@ -41,6 +40,7 @@ def init_thread(requested: SupportsIndex) -> int:
     """init; requested is THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED or THREAD_MULTIPLE. Returns the level that
     the program has: THREAD_MULTIPLE, always. Collective. OpenSHMEM 1.6, section 9.2.1."""
     level, provided = choice("init_thread", "requested", requested, _LEVELS), ctypes.c_int()
+    state.ask()  # code beside Python may have ended it
     if _init_thread(level, ctypes.byref(provided)):
         raise RuntimeError("heddle.init: the library cannot start; stderr says why")
     state.begin()
@@ -56,8 +56,6 @@ def finalize() -> None:
     _finalize()
     taken.clear()
     state.end()
-    if not state.active:
-        abandoned.clear()
 
 
 def query_initialized() -> bool:
@@ -141,6 +139,7 @@ def init_thread_uniqueid(id: Buffer, my_pe: SupportsIndex, n_pes: SupportsIndex,
     count = integer(where, "n_pes", n_pes, 1, 2**31 - 1)
     number = integer(where, "my_pe", my_pe, 0, count - 1)
     level, provided = choice(where, "requested", requested, _LEVELS), ctypes.c_int()
+    state.ask()
     if _init_uniqueid(address, number, count, level, ctypes.byref(provided)):
         raise RuntimeError(f"heddle.{where}: the library cannot start; stderr says why")
     state.begin()

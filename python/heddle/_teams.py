@@ -7,7 +7,7 @@ import ctypes
 from types import TracebackType
 from typing import SupportsIndex
 
-from ._checks import described, integer, require_active, state
+from ._checks import described, gone, integer, require_active, state
 from ._contexts import Context
 from ._library import address_of, foreign
 from ._memory import Array, symmetric
@@ -32,7 +32,7 @@ class Team(TeamMethods):
 
     def __init__(self, handle: int, predefined: str = "") -> None:
         self._handle, self._predefined = handle, predefined
-        self._live = True
+        self._life = state.life
         self._contexts: list[Context] = []
         self._size = -1 if predefined else int(_n_pes(handle))
 
@@ -41,20 +41,21 @@ class Team(TeamMethods):
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None) -> None:
-        if kind is None and self._live and state.active:  # in an exception others may not come to the destruction
+        # In an exception others may not come to the destruction.
+        if kind is None and self._life == state.life and state.ask():
             self.destroy()
 
     def __repr__(self) -> str:
         if self._predefined:
             return f"heddle.{self._predefined}"
-        return f"<heddle.Team of {self._size} PEs{'' if self._live else ', destroyed'}>"
+        return f"<heddle.Team of {self._size} PEs{'' if self._life == state.life else ', destroyed'}>"
 
     def handle_for(self, where: str) -> int:
         """The C handle, for the function `where`: RuntimeError before init, ValueError when it was destroyed."""
         if not state.active:
             require_active(where)
-        if not self._live:
-            raise ValueError(f"heddle.{where}: team was destroyed")
+        if self._life != state.life and not self._predefined:
+            raise gone(where, "team", self._life, "was destroyed")
         return self._handle
 
     def my_pe(self) -> int:
@@ -116,7 +117,7 @@ class Team(TeamMethods):
         handle = self.handle_for("team_destroy")
         if self._predefined:
             raise ValueError(f"heddle.team_destroy: team is {self._predefined}, which cannot be destroyed")
-        self._live = False
+        self._life = 0
         for context in self._contexts:
             context.abandon()
         _destroy(handle)

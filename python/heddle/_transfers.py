@@ -82,8 +82,7 @@ class _Call:
         if req is not None:
             req.hold(self.mine)
         else:
-            joined = posting.joined
-            (self.context._pending if joined is None else joined).add(self.mine)
+            posting.keep(self.context._pending, self.mine)
 
 
 def copy(family: Family, is_put: bool, dest: Buffer, source: Buffer, pe: SupportsIndex, nelems: SupportsIndex | None,

@@ -51,6 +51,24 @@ def test_any_arguments(seed):
     assert "arguments: pass" in done.stdout
 
 
+def test_start_after_the_end():
+    done = run(2, [HERE / "restart_program.py"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == "restart: pass on 2 PEs\n"
+
+
+def test_code_beside_python_starts_and_ends_the_library():
+    program = ("import heddle; from heddle._library import library; library.shmem_init(); old = heddle.zeros(1, 'i8')\n"
+               "library.shmem_finalize()\n"
+               "try: heddle.barrier_all()\nexcept RuntimeError as error: assert 'is finalized' in str(error)\n"
+               "else: raise AssertionError\n"
+               "library.shmem_init(); heddle.init(); library.shmem_finalize(); new = heddle.zeros(1, 'i8')\n"
+               "try: heddle.p(old, 1, 0)\nexcept ValueError as error: assert 'before heddle.finalize()' in str(error)\n"
+               "else: raise AssertionError\nheddle.finalize(); assert not heddle.query_initialized()")
+    done = run(1, ["-c", program])
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
 def test_uncaught_exception_ends_the_job():
     program = "import heddle; heddle.init(); heddle.my_pe() and 1 / 0; heddle.barrier_all()"
     done = run(2, ["-c", program])
