@@ -9,6 +9,7 @@ from typing import NoReturn, SupportsIndex
 from . import _checks
 from ._checks import choice, integer, require_active, state
 from ._contexts import CTX_DEFAULT
+from ._exceptions import hooks
 from ._library import foreign
 from ._memory import Buffer, local
 from .generated import constants
@@ -43,8 +44,13 @@ def init_thread(requested: SupportsIndex) -> int:
     state.ask()  # code beside Python may have ended it
     if _init_thread(level, ctypes.byref(provided)):
         raise RuntimeError("heddle.init: the library cannot start; stderr says why")
-    state.begin()
+    _started()
     return provided.value
+
+
+def _started() -> None:
+    state.begin()
+    hooks.set()
 
 
 def finalize() -> None:
@@ -142,7 +148,7 @@ def init_thread_uniqueid(id: Buffer, my_pe: SupportsIndex, n_pes: SupportsIndex,
     state.ask()
     if _init_uniqueid(address, number, count, level, ctypes.byref(provided)):
         raise RuntimeError(f"heddle.{where}: the library cannot start; stderr says why")
-    state.begin()
+    _started()
     return provided.value
 
 

@@ -75,6 +75,25 @@ def test_uncaught_exception_ends_the_job():
     assert done.returncode == 1 and "ZeroDivisionError" in done.stderr and "PE 1" in done.stderr
 
 
+@pytest.mark.parametrize("fails", ["thread", "main"])
+def test_uncaught_exception_beside_a_thread_ends_the_job(fails):
+    """The others wait for the PE, and so does a thread of its own."""
+    program = ("import heddle, threading\n"
+               "threading.excepthook = lambda args, was=threading.excepthook: (was(args), print('seen', flush=True))\n"
+               "heddle.init(); signal = heddle.zeros(1, 'u8')\n"
+               "def wait(): heddle.signal_wait_until(signal, heddle.CMP_EQ, 1)\n"
+               "def fail(): heddle.my_pe() and 1 / 0\n"
+               "def leave(): raise SystemExit\n"
+               "leaving = threading.Thread(target=leave); leaving.start(); leaving.join(); heddle.barrier_all()\n"
+               "threading.Thread(target=wait).start()\n"
+               f"fail() if {fails == 'main'} else threading.Thread(target=fail).start()\n"
+               "heddle.barrier_all()")
+    done = subprocess.run([BUILD / "bin/oshrun", "-n", "2", INTERPRETER, "-c", program], text=True, timeout=60,
+                          capture_output=True, env=ENVIRONMENT)
+    assert done.returncode == 1 and "ZeroDivisionError" in done.stderr
+    assert done.stdout.count("seen") == (3 if fails == "thread" else 2)  # SystemExit of both PEs comes by, too
+
+
 def test_global_exit():
     done = run(2, ["-c", "import heddle; heddle.init(); print('x'); heddle.my_pe() and heddle.global_exit(7); "
                          "heddle.barrier_all()"])
