@@ -50,20 +50,16 @@ from ._memory import (
     realloc,
     zeros,
 )
+from ._plans import Plan, plan_begin, plan_end, plan_free, request_start
 from ._pointers import addr_accessible, pe_accessible, ptr
 from ._requests import (
-    Plan,
     Request,
-    plan_begin,
-    plan_end,
-    plan_free,
     request_allocate,
     request_begin,
     request_end,
     request_fence,
     request_free,
     request_merge,
-    request_start,
     request_test,
     request_test_any,
     request_wait,

@@ -12,6 +12,7 @@ from ._contexts import CTX_DEFAULT
 from ._families import Family
 from ._library import foreign
 from ._memory import Array, Buffer, list_of, same_dtype, symmetric
+from ._plans import note
 from ._requests import Request, request_for
 
 _MOST = 2**63 - 1
@@ -44,13 +45,15 @@ def group(where: str, thread: SupportsIndex, nthreads: SupportsIndex) -> tuple[i
 def meet(family: Family, team: Any, threads: tuple[Any, Any] | None = None, req: Request | None = None) -> None:
     """Barriers of a team."""
     where = family.name
-    handle = _team(where, team).handle_for(where)
+    one = _team(where, team)
+    handle = one.handle_for(where)
     tail = _tail(where, threads, req)
     assert family.plain
     completes = where == "team_barrier_mt"
     taken = CTX_DEFAULT._pending.take() if completes else []
     family.plain(handle, *tail)
     taken.clear()
+    note(req, one, {})
 
 
 def call(family: Family, shape: str, team: Any, dest: Buffer, source: Buffer, nelems: SupportsIndex | None, *,
@@ -84,6 +87,7 @@ def call(family: Family, shape: str, team: Any, dest: Buffer, source: Buffer, ne
     middle = () if steps is None else (dst, sst)
     rooted = () if root is None else (integer(where, "PE_root", root, 0, size - 1),)
     function(handle, to_place, of_place, *middle, count * scale, *rooted, *_tail(where, threads, req))
+    note(req, one, {"dest": to, "source": of})
 
 
 def _count(where: str, shape: str, asked: SupportsIndex | None, name: str, there: int, size: int) -> int:
@@ -134,6 +138,7 @@ def exchange(family: Family, team: Any, neighbors: Any, dest: Buffer, source: Bu
                 raise ValueError(f"heddle.{where}: {name} has {array.size} elements, and {partners} blocks of {count} "
                                  f"need {count * partners}")
         family.plain(*lead, to_place, of_place, count * to.itemsize, *tail)
+        note(req, one, {"dest": to, "source": of})
         return
     lists = [list_of(where, name, values, np.uintp, partners) for name, values in
              zip(("dest_counts", "dest_offsets", "source_counts", "source_offsets"), blocks)]
@@ -141,6 +146,7 @@ def exchange(family: Family, team: Any, neighbors: Any, dest: Buffer, source: Bu
     _blocks_fit(where, "source", of, lists[2], lists[3])
     places = [values.ctypes.data for values in lists]
     family.plain(*lead, to_place, *places[:2], of_place, *places[2:], to.itemsize, *tail)
+    note(req, one, {"dest": to, "source": of})
 
 
 def _blocks_fit(where: str, name: str, array: Array, counts: Array, offsets: Array) -> None:

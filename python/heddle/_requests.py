@@ -1,4 +1,4 @@
-"""Requests, one handle for a group of operations, and plans of collectives: extensions of Heddle. One thread at a time
+"""Requests, one handle for a group of operations: an extension of Heddle. One thread at a time
 posts to a private request, and another may wait for it; any number of threads use a shared one."""
 
 from __future__ import annotations
@@ -29,10 +29,6 @@ _wait_any = foreign("shmemx_request_wait_any", "z:zp")
 _wait_some = foreign("shmemx_request_wait_some", "z:zpp")
 _test_any = foreign("shmemx_request_test_any", "z:zp")
 _fence = foreign("shmemx_request_fence", "v:p")
-_plan_begin = foreign("shmemx_plan_begin", "v:p")
-_plan_end = foreign("shmemx_plan_end", "v:p")
-_start = foreign("shmemx_request_start", "i:pp")
-_plan_free = foreign("shmemx_plan_free", "v:p")
 _SIZE_MAX = 2**64 - 1
 
 
@@ -246,85 +242,3 @@ def request_test(req: Request) -> bool:
 def request_fence(req: Request) -> None:
     """Request.fence."""
     checked("request_fence", req).fence()
-
-
-class Plan:
-    """Recorded collectives that start() posts, any number of times: `with plan:` records those of the thread that are
-    named *_nbe. All members of a team record and start alike. docs/user/nonblocking-collectives.md."""
-
-    _recording = threading.local()
-
-    def __init__(self) -> None:
-        require_active("plan_begin")
-        self._handle, self._life = ctypes.c_void_p(), state.life
-
-    def __enter__(self) -> Plan:
-        self.begin()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self.end()
-
-    def begin(self) -> None:
-        """Records the collectives of this thread from here to end(). Once a plan; may not be nested."""
-        self._require("plan_begin")
-        if getattr(Plan._recording, "plan", None) is not None or self._handle.value:
-            raise RuntimeError("heddle.plan_begin: the plan has a recording, or this thread records another; one "
-                               "recording a plan, and one at a time would be right")
-        _plan_begin(ctypes.byref(self._handle))
-        Plan._recording.plan = self
-
-    def end(self) -> None:
-        """Ends the recording, in the thread that has begun it."""
-        self._require("plan_end")
-        if getattr(Plan._recording, "plan", None) is not self:
-            raise RuntimeError("heddle.plan_end: this thread does not record this plan")
-        Plan._recording.plan = None
-        _plan_end(ctypes.byref(self._handle))
-
-    def start(self, req: Request) -> None:
-        """Posts the recorded collectives to req. Those of an earlier start must be complete: its request waited for."""
-        self._require("request_start")
-        if not self._handle.value or getattr(Plan._recording, "plan", None) is self:
-            raise RuntimeError("heddle.request_start: the plan has no recording that has ended")
-        _start(self._handle, request_for("request_start", req))
-
-    def free(self) -> None:
-        """Waits for the collectives of the last start and frees the plan. Local."""
-        self._require("plan_free")
-        if getattr(Plan._recording, "plan", None) is self:
-            raise RuntimeError("heddle.plan_free: the plan is being recorded; end() comes first")
-        self._life = 0
-        _plan_free(ctypes.byref(self._handle))
-
-    def _require(self, where: str) -> None:
-        require_active(where)
-        if self._life != state.life:
-            raise gone(where, "plan", self._life, "was freed")
-
-
-def _plan(where: str, plan: Plan) -> Plan:
-    if not isinstance(plan, Plan):
-        raise TypeError(f"heddle.{where}: plan is {described(plan)}: a heddle.Plan would be right")
-    return plan
-
-
-def plan_begin(plan: Plan) -> None:
-    """Plan.begin."""
-    _plan("plan_begin", plan).begin()
-
-
-def plan_end(plan: Plan) -> None:
-    """Plan.end."""
-    _plan("plan_end", plan).end()
-
-
-def plan_free(plan: Plan) -> None:
-    """Plan.free."""
-    _plan("plan_free", plan).free()
-
-
-def request_start(plan: Plan, req: Request) -> None:
-    """Plan.start."""
-    _plan("request_start", plan).start(req)

@@ -132,6 +132,18 @@ plan = heddle.Plan()
 wants(RuntimeError, "no recording that has ended", lambda: plan.start(heddle.Request()))
 plan.free()
 wants(ValueError, "plan was freed", plan.begin)
+recorded, part = heddle.zeros(2, "i8"), WORLD.split_strided(0, 1, 2)
+plan, on_part, request = heddle.Plan(), heddle.Plan(), heddle.Request()
+with plan:
+    WORLD.alltoallv_nbe(a[4:8], [1, 1], [0, 1], recorded, [1, 1], [0, 1], request)
+with on_part:
+    part.sync_nbe(request)
+heddle.free(recorded)
+wants(ValueError, "a recorded source was freed by heddle.free()", lambda: plan.start(request))
+part.destroy()
+wants(ValueError, "team was destroyed", lambda: on_part.start(request))
+plan.free()
+on_part.free()
 wants(ValueError, "policy is 'fast': one of auto", lambda: heddle.progress_policy("fast"))
 # Locks.
 lock = heddle.Lock()
