@@ -227,6 +227,9 @@ class Binding:
         text = own.get(name) or self.section.get("arguments", {}).get(name) or self.words.get(name)
         if not text:
             raise SystemExit(f"api/python_bindings.py: argument {name} of {self.name} has no words in the tables")
+        if name == "dest" and re.match("collect", self.name):
+            text = (f"{text}; what this member sends has to fit. No member knows the total before: in a shorter dest, "
+                    "memory behind it is written, which HEDDLE_CHECK=1 finds at the end of the allocation")
         return plain(str(text))
 
     def raises(self) -> str:

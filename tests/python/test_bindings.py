@@ -94,6 +94,19 @@ def test_uncaught_exception_beside_a_thread_ends_the_job(fails):
     assert done.stdout.count("seen") == (3 if fails == "thread" else 2)  # SystemExit of both PEs comes by, too
 
 
+def test_total_of_a_collect():
+    """Too long for dest: found by HEDDLE_CHECK, as the documentation of collect says."""
+    program = ("import heddle; heddle.init(); dest, source = heddle.zeros(8, 'i8'), heddle.zeros(8, 'i8');"
+               "heddle.TEAM_WORLD.{}; heddle.finalize()")
+    for call in ("collect(dest, source)", "collect_mt(dest, source, 0, 1)"):
+        done = run(2, ["-c", program.format(call)], HEDDLE_CHECK="1")
+        assert done.returncode != 0 and "128 bytes from there cross the end of the allocation" in done.stderr
+
+    shown = subprocess.run([INTERPRETER, "-c", "import heddle; print(heddle.collect_nbe.__doc__)"], text=True,
+                           capture_output=True, timeout=600, env=ENVIRONMENT).stdout
+    assert "No member knows the total before" in " ".join(shown.split())
+
+
 def test_global_exit():
     done = run(2, ["-c", "import heddle; heddle.init(); print('x'); heddle.my_pe() and heddle.global_exit(7); "
                          "heddle.barrier_all()"])

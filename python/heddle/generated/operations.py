@@ -2156,7 +2156,9 @@ def collect(team: Team, dest: Buffer, source: Buffer, *, nelems: SupportsIndex |
     differ between members; dest holds the sum of them.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of as many elements as all members send.
+    dest: symmetric array of as many elements as all members send; what this member sends has to fit. No member knows
+    the total before: in a shorter dest, memory behind it is written, which HEDDLE_CHECK=1 finds at the end of the
+    allocation.
     source: symmetric array of nelems elements.
     nelems: number of elements; by default all of source.
 
@@ -2171,7 +2173,9 @@ def collectmem(team: Team, dest: Buffer, source: Buffer, *, nelems: SupportsInde
     """collect of nelems bytes.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of as many elements as all members send.
+    dest: symmetric array of as many elements as all members send; what this member sends has to fit. No member knows
+    the total before: in a shorter dest, memory behind it is written, which HEDDLE_CHECK=1 finds at the end of the
+    allocation.
     source: symmetric array of nelems elements.
     nelems: number of bytes; by default all of source.
 
@@ -3162,7 +3166,9 @@ def collect_mt(
     """collect by all threads of each member.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of as many elements as all members send.
+    dest: symmetric array of as many elements as all members send; what this member sends has to fit. No member knows
+    the total before: in a shorter dest, memory behind it is written, which HEDDLE_CHECK=1 finds at the end of the
+    allocation.
     source: symmetric array of nelems elements; one for all threads of the PE.
     thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
     nthreads: number of threads of this PE that call, 1 or more.
@@ -3181,7 +3187,9 @@ def collectmem_mt(
     """collectmem by all threads of each member.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of as many elements as all members send.
+    dest: symmetric array of as many elements as all members send; what this member sends has to fit. No member knows
+    the total before: in a shorter dest, memory behind it is written, which HEDDLE_CHECK=1 finds at the end of the
+    allocation.
     source: symmetric array of nelems elements; one for all threads of the PE.
     thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
     nthreads: number of threads of this PE that call, 1 or more.
@@ -3565,7 +3573,9 @@ def collect_nbe(team: Team, dest: Buffer, source: Buffer, req: Request, *, nelem
     """Posts collect.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of as many elements as all members send.
+    dest: symmetric array of as many elements as all members send; what this member sends has to fit. No member knows
+    the total before: in a shorter dest, memory behind it is written, which HEDDLE_CHECK=1 finds at the end of the
+    allocation.
     source: symmetric array of nelems elements.
     req: the heddle.Request that the operation joins.
     nelems: number of elements; by default all of source.
@@ -3582,7 +3592,9 @@ def collectmem_nbe(
     """Posts collectmem.
 
     team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
-    dest: symmetric array of as many elements as all members send.
+    dest: symmetric array of as many elements as all members send; what this member sends has to fit. No member knows
+    the total before: in a shorter dest, memory behind it is written, which HEDDLE_CHECK=1 finds at the end of the
+    allocation.
     source: symmetric array of nelems elements.
     req: the heddle.Request that the operation joins.
     nelems: number of bytes; by default all of source.
