@@ -7,29 +7,17 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from . import _contexts
-from ._checks import described, integer, require_active
-from ._families import Entry, Family
+from ._checks import require_active
+from ._families import Family
 from ._memory import Array, Buffer, element, local, same_dtype
 from ._pending import posting
 from ._requests import Request, request_for
 from ._transfers import signal_place
+from ._values import one_element, scalar, unsigned
 
-# p and g of elements that ctypes cannot pass as values: long double, complex, structures.
+# p and g of elements that ctypes cannot pass as values: long double, complex, structures, strings of a length.
 _PUT = Family("p", "v:pppzi", typed="shmem_ctx_TYPENAME_put", types="rma", raw="shmem_ctx_putmem")
 _GET = Family("g", "v:pppzi", typed="shmem_ctx_TYPENAME_get", types="rma", raw="shmem_ctx_getmem")
-
-
-def scalar(where: str, name: str, value: Any, entry: Entry) -> Any:
-    """value as a number that fits the dtype of entry."""
-    span = entry.span
-    if span is not None:
-        number = value if type(value) is int else integer(where, name, value)
-        if not span[0] <= number <= span[1]:
-            raise OverflowError(f"heddle.{where}: {name} is {number}, and {entry.dtype} holds {span[0]} to {span[1]}")
-        return number
-    if isinstance(value, str | bytes | bytearray) or not hasattr(value, "__float__"):
-        raise TypeError(f"heddle.{where}: {name} is {described(value)}: a number would be right for {entry.dtype}")
-    return float(value)
 
 
 def operate(family: Family, name: str, dest: Buffer, operands: tuple[tuple[str, Any], ...], pe: SupportsIndex, ctx: Any,
@@ -75,8 +63,7 @@ def store(family: Family, dest: Buffer, value: Any, pe: SupportsIndex, ctx: Any)
     array, address = element("p", "dest", dest)
     place = context.pe_for("p", pe)
     if not family.has_values(array.dtype):
-        one = np.empty(1, array.dtype)
-        one[0] = value
+        one = one_element("p", "value", value, array.dtype)
         entry = _PUT.of(array.dtype)
         entry.call(handle, address, one.ctypes.data, entry.scale, place)
         return
@@ -102,7 +89,7 @@ def signal_update(family: Family, sig_addr: Buffer, signal: SupportsIndex, pe: S
     where = family.name
     context, handle = _contexts.context_for(where, ctx)
     address = signal_place(where, sig_addr)
-    value = integer(where, "signal", signal, 0, 2**64 - 1)
+    value = unsigned(where, "signal", signal)
     assert family.plain
     family.plain(handle, address, value, context.pe_for(where, pe))
 

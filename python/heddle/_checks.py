@@ -109,10 +109,12 @@ def choice(where: str, name: str, value: SupportsIndex, valid: dict[int, str]) -
 
 def described(value: Any) -> str:
     """value for a message: what it is, shortly."""
-    text = repr(value)
     kind = type(value).__name__
     if value is None:
         return "None"
+    if type(value) is int and value.bit_length() > 128:
+        return f"an int of {value.bit_length()} bits"
+    text = repr(value)
     if kind in ("int", "float", "str") and len(text) <= 40:
         return text
     article = "an" if kind[0] in "aeiou" else "a"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import array as array_module
 import ctypes
+import math
 import mmap
 from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex, TypeAlias
@@ -166,11 +167,22 @@ def array(values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Array:
 _sync = foreign("shmem_sync_all", "v:")
 
 
-def _shaped(where: str, shape: Shape, dtype: npt.DTypeLike, zeroed: bool) -> Array:
-    require_active(where)
-    kind = np.dtype(dtype)
+def _kind(where: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
+    try:
+        kind = np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"heddle.{where}: dtype is {described(dtype)}: {error}") from None
     if kind.hasobject:
         raise TypeError(f"heddle.{where}: elements of dtype {kind} are Python objects, which other PEs cannot read")
+    if not kind.itemsize:
+        raise TypeError(f"heddle.{where}: elements of dtype {kind.str} have no bytes: a length, such as in S8, would "
+                        "be right")
+    return kind
+
+
+def _shaped(where: str, shape: Shape, dtype: npt.DTypeLike, zeroed: bool) -> Array:
+    require_active(where)
+    kind = _kind(where, dtype)
     parts = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     lengths = tuple(integer(where, "a length in shape", part, 0, 2**63 - 1) for part in parts)
     nbytes = kind.itemsize
@@ -191,9 +203,9 @@ def as_array(address: SupportsIndex, shape: Shape, dtype: npt.DTypeLike = float)
     require_active("as_array")
     place = integer("as_array", "address", address, 1)
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    kind = np.dtype(dtype)
-    nbytes = int(np.prod([integer("as_array", "a length in shape", part, 1) for part in lengths])) * kind.itemsize
-    if not (_accessible(place, state.my_pe) and _accessible(place + nbytes - 1, state.my_pe)):
+    kind = _kind("as_array", dtype)
+    nbytes = math.prod(integer("as_array", "a length in shape", part, 1) for part in lengths) * kind.itemsize
+    if nbytes > 2**62 or not (_accessible(place, state.my_pe) and _accessible(place + nbytes - 1, state.my_pe)):
         raise ValueError(f"heddle.as_array: the {nbytes} bytes at {place:#x} are not all symmetric memory of this PE")
     return np.ndarray(lengths, kind, np.asarray(Allocation(place, nbytes, False)))
 
@@ -264,13 +276,14 @@ def local(where: str, name: str, value: Any, written: bool = False) -> tuple[Arr
 
 
 def element(where: str, name: str, value: Any) -> tuple[Array, int]:
-    """One symmetric element, aligned to its size."""
+    """One symmetric element, aligned as its dtype asks: structures and strings may lie anywhere."""
     array, address = symmetric(where, name, value)
     if array.size != 1:
         raise ValueError(f"heddle.{where}: {name} has {array.size} elements: one would be right, such as the slice "
                          f"{name}[i:i+1]")
-    if address % array.itemsize:
-        raise ValueError(f"heddle.{where}: {name} lies at {address:#x}, no multiple of its {array.itemsize} bytes")
+    if address % array.dtype.alignment:
+        raise ValueError(f"heddle.{where}: {name} lies at {address:#x}, no multiple of its {array.dtype.alignment} "
+                         "bytes")
     return array, address
 
 

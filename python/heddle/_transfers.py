@@ -15,6 +15,7 @@ from ._library import Foreign
 from ._memory import Array, Buffer, element, local, same_dtype, symmetric
 from ._pending import posting
 from ._requests import Request, request_for
+from ._values import unsigned
 
 _MOST = 2**63 - 1
 _SIGNAL_OPS = {0: "SIGNAL_SET", 1: "SIGNAL_ADD"}
@@ -104,7 +105,7 @@ def put_signal(family: Family, dest: Buffer, source: Buffer, sig_addr: Buffer, s
     count = call.count(nelems)
     call.fits(count, count, count)
     place = signal_place(family.name, sig_addr)
-    value = integer(family.name, "signal", signal, 0, 2**64 - 1)
+    value = unsigned(family.name, "signal", signal)
     operation = choice(family.name, "sig_op", sig_op, _SIGNAL_OPS)
     call.function(call.handle, call.to, call.start, count * call.scale, place, value, operation, call.pe, *call.req)
     if nbi or req is not None:

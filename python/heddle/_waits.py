@@ -7,11 +7,11 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from ._atomics import scalar
-from ._checks import choice, integer, require_active
+from ._checks import choice, require_active
 from ._families import Family
 from ._memory import Array, Buffer, element, list_of, local, same_dtype, symmetric
 from ._transfers import signal_place
+from ._values import scalar, unsigned
 
 _COMPARISONS = {1: "CMP_EQ", 2: "CMP_NE", 3: "CMP_GT", 4: "CMP_GE", 5: "CMP_LT", 6: "CMP_LE"}
 _SIZE_MAX = 2**64 - 1
@@ -35,8 +35,9 @@ class _Several:
         where = family.name
         require_active(where)
         array, self.address = symmetric(where, "ivars", ivars)
-        if self.address % array.itemsize:
-            raise ValueError(f"heddle.{where}: ivars lies at {self.address:#x}, no multiple of {array.itemsize} bytes")
+        if self.address % array.dtype.alignment:
+            raise ValueError(f"heddle.{where}: ivars lies at {self.address:#x}, no multiple of "
+                             f"{array.dtype.alignment} bytes")
         entry = family.of(array.dtype)
         self.call, self.size = entry.call, array.size
         self.comparison = choice(where, "cmp", cmp, _COMPARISONS)
@@ -80,4 +81,4 @@ def signal(family: Family, sig_addr: Buffer, cmp: SupportsIndex, cmp_value: Supp
     require_active(where)
     address, comparison = signal_place(where, sig_addr), choice(where, "cmp", cmp, _COMPARISONS)
     assert family.plain
-    return int(family.plain(address, comparison, integer(where, "cmp_value", cmp_value, 0, 2**64 - 1)))
+    return int(family.plain(address, comparison, unsigned(where, "cmp_value", cmp_value)))

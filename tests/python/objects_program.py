@@ -84,6 +84,29 @@ def check_buffers():
     heddle.free(far)
 
 
+def check_elements():
+    """p and g of elements without a C number: they lie where arrays of them have them."""
+    for dtype, value in (("i4,i4,i4", (1, me, 3)), ("f8,i1", (me, 2)), ("S3", b"ab"), ("U2", "xy"), ("f2", me),
+                         ("?", True), ("M8[s]", np.datetime64(me, "s")), (">i4", me), ("c16", 1j), ("g", me)):
+        dest = heddle.zeros(4, dtype)
+        for place in range(3):
+            heddle.p(dest[place:place + 1], value, right)
+        heddle.barrier_all()
+        wanted, rest = np.zeros(4, dtype), heddle.g(dest[2:3], right)
+        wanted[:3] = value
+        assert rest == wanted[0] and (dest[3:] == wanted[3:]).all()
+        heddle.barrier_all()
+        heddle.get(wanted, dest, right)
+        assert (wanted[:3] == rest).all()
+        heddle.barrier_all()
+        heddle.free(dest)
+    values = heddle.zeros(1, "f4")
+    for value in (3.4028235e38, -np.inf, np.float32(7), np.array(1.5), True):
+        heddle.p(values, value, me)
+        assert values[0] == np.float32(value)
+    heddle.free(values)
+
+
 def check_pointers():
     dest = heddle.full(3, me, "i8")
     world = heddle.TEAM_WORLD
