@@ -42,11 +42,12 @@ def fetching(family: Family, fetch: Buffer, name: str, dest: Buffer, operands: t
     values = [scalar(where, called, value, entry) for called, value in operands]
     old, to = _fetched(where, fetch, name, array)
     tail = () if req is None else (request_for(where, req),)
-    entry.call(handle, to, address, *values, context.pe_for(where, pe), *tail)
+    place = context.pe_for(where, pe)
+    entry.call(handle, to, address, *values, place, *tail)
     if req is not None:
-        req.hold(old)
+        req.hold(old, place)
     else:
-        posting.keep(context._pending, old)
+        posting.keep(context._pending, old, place)
 
 
 def _fetched(where: str, fetch: Buffer, name: str, array: Array) -> tuple[Array, int]:

@@ -77,10 +77,14 @@ class Context(ContextMethods):
         if team is None:
             failed = _create(asked, ctypes.byref(handle))
         else:
-            failed = _team_create(team.handle_for("team_create_ctx"), asked, ctypes.byref(handle))
+            from ._teams import team_for
+            failed = _team_create(team_for("ctx_create", team).handle_for("team_create_ctx"), asked,
+                                  ctypes.byref(handle))
         if failed or not handle.value:
             raise MemoryError("heddle.ctx_create: the library has no memory for a context")
         self._become(handle.value, team.n_pes() if team else state.n_pes, team, asked)
+        if team is not None:
+            team.joins(self)
 
     def _become(self, handle: int, n_pes: int, team: Team | None, options: int) -> None:
         self._handle, self._n_pes, self._team, self._options = handle, n_pes, team, options
@@ -172,9 +176,9 @@ class Context(ContextMethods):
         OpenSHMEM 1.6, section 9.12.3."""
         handle = self.handle_for("pe_quiet")
         pes = list_of("pe_quiet", "target_pes", target_pes, "i4")
-        for pe in pes:
-            self.pe_for("pe_quiet", int(pe))
+        taken = self._pending.take_of([self.pe_for("pe_quiet", int(pe)) for pe in pes])
         _pe_quiet(handle, pes.ctypes.data, pes.size)
+        taken.clear()
 
     def session_start(self, options: SupportsIndex = 0, total_ops: SupportsIndex | None = None) -> None:
         """Says that a burst of operations follows: options is 0 or CTX_SESSION_BATCH, total_ops about how many.

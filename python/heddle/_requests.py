@@ -69,9 +69,9 @@ class Request:
             raise gone(where, "req", self._life, "was freed")
         return self._place
 
-    def hold(self, buffer: Any) -> None:
+    def hold(self, buffer: Any, pe: int) -> None:
         """Keeps a buffer of an operation that was posted, until the request is complete."""
-        self._pending.add(buffer)
+        self._pending.add(buffer, pe)
 
     def begin(self) -> None:
         """The nbi operations of this thread join the request from here to end(). May not be nested."""
@@ -98,8 +98,7 @@ class Request:
         _merge(place, len(requests), others)
         for request, handle in zip(requests, others):
             request._handle.value = handle
-            for buffer in request._pending.take():
-                self._pending.add(buffer)
+            self._pending.put_back(request._pending.take())
 
     def wait(self) -> None:
         """Waits until the operations posted before the call are complete at their targets."""

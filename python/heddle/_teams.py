@@ -4,6 +4,7 @@ time does that. The rest any thread does."""
 from __future__ import annotations
 
 import ctypes
+import weakref
 from types import TracebackType
 from typing import SupportsIndex
 
@@ -33,7 +34,7 @@ class Team(TeamMethods):
     def __init__(self, handle: int, predefined: str = "") -> None:
         self._handle, self._predefined = handle, predefined
         self._life = state.life
-        self._contexts: list[Context] = []
+        self._contexts: weakref.WeakSet[Context] = weakref.WeakSet()
         self._size = -1 if predefined else int(_n_pes(handle))
 
     def __enter__(self) -> Team:
@@ -118,15 +119,19 @@ class Team(TeamMethods):
         if self._predefined:
             raise ValueError(f"heddle.team_destroy: team is {self._predefined}, which cannot be destroyed")
         self._life = 0
-        for context in self._contexts:
-            context.abandon()
+        for context in list(self._contexts):
+            if context._life == state.life:
+                context.abandon()
         _destroy(handle)
 
     def create_ctx(self, options: SupportsIndex = 0) -> Context:
         """A new context on the PEs of the team, by their numbers in it. Local. OpenSHMEM 1.6, section 9.5.2."""
-        made = Context(options, self)
-        self._contexts.append(made)
-        return made
+        return Context(options, self)
+
+    def joins(self, context: Context) -> None:
+        """A context was made on the team, and ends with it."""
+        if not self._predefined:
+            self._contexts.add(context)
 
     def ptr(self, dest: Array, pe: SupportsIndex) -> Array | None:
         """dest on PE pe of the team as an array for loads and stores, or None where it is on another node. Local.

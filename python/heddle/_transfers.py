@@ -81,9 +81,9 @@ class _Call:
     def outlasts(self, req: Request | None) -> None:
         """Keeps the caller's buffer until the operation is complete."""
         if req is not None:
-            req.hold(self.mine)
+            req.hold(self.mine, self.pe)
         else:
-            posting.keep(self.context._pending, self.mine)
+            posting.keep(self.context._pending, self.mine, self.pe)
 
 
 def copy(family: Family, is_put: bool, dest: Buffer, source: Buffer, pe: SupportsIndex, nelems: SupportsIndex | None,

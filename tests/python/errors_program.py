@@ -118,6 +118,7 @@ wants(ValueError, "an entry of neighbors is 2: 0 to 1", lambda: WORLD.neighbor_a
 # Handles.
 wants(TypeError, "ctx is 5: a heddle.Context", lambda: heddle.put(a, local, 0, ctx=5))
 wants(ValueError, "options is 0x400", lambda: heddle.Context(0x400))
+wants(TypeError, "team is 'x': a heddle.Team", lambda: heddle.Context(0, "x"))
 ctx = heddle.Context(heddle.CTX_PRIVATE)
 refused = []
 thread = threading.Thread(target=lambda: refused.append(wants(
@@ -133,11 +134,12 @@ wants(ValueError, "TEAM_WORLD, which cannot be destroyed", WORLD.destroy)
 wants(ValueError, "end at PE 4", lambda: WORLD.split_strided(0, 4, 2))
 wants(ValueError, "size is 3: 1 to 2", lambda: WORLD.split_strided(0, 1, 3))
 team = WORLD.split_strided(0, 1, 2)
-on_team = team.create_ctx()
+on_team, by_class = team.create_ctx(), heddle.Context(0, team)
 wants(ValueError, "pe is 2: the context's team has PEs 0 to 1", lambda: on_team.put(a, local, 2))
 team.destroy()
 wants(ValueError, "team was destroyed", team.my_pe)
 wants(ValueError, "ctx was destroyed", on_team.quiet)
+wants(ValueError, "ctx was destroyed", lambda: by_class.put(a, local, 0))
 request = heddle.Request()
 wants(TypeError, "req is None: a heddle.Request", lambda: heddle.put_nbe(a, local, 0, None))
 wants(RuntimeError, "has not begun this request", request.end)

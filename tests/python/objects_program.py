@@ -285,7 +285,33 @@ def check_lifetimes():
         assert ends[-1]() is None
     heddle.barrier_all()
     assert dest.tolist() == list(range(1000))
+    heddle.barrier_all()
+    sources = [np.full(10, pe, "i8").view(Kept) for pe in range(n)]
+    ends = [weakref.ref(source) for source in sources]
+    for pe, source in enumerate(sources):
+        heddle.put_nbi(dest[:10], source, pe)
+    del sources, source
+    heddle.pe_quiet([right])
+    assert [one() is None for one in ends] == [pe == right for pe in range(n)]
+    heddle.pe_quiet([pe for pe in range(n) if pe != right])
+    assert [one() is None for one in ends] == [True] * n
+    heddle.barrier_all()
     heddle.free(dest)
+
+
+def check_ended_contexts():
+    """Contexts that have ended leave nothing in their team, and all end with it."""
+    team = heddle.TEAM_WORLD.split_strided(0, 1, n)
+    ends = []
+    for parent in (heddle.TEAM_WORLD, team):
+        with parent.create_ctx() as context:
+            ends.append(weakref.ref(context))
+    del context
+    gc.collect()
+    assert [one() is None for one in ends] == [True, True]
+    made, by_name = team.create_ctx(), heddle.Context(0, team)
+    team.destroy()
+    assert "destroyed" in repr(made) and "destroyed" in repr(by_name)
 
 
 def check_lost_contexts():
