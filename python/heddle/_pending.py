@@ -42,8 +42,9 @@ class Buffers:
 
 
 class _Posting(threading.local):
-    """The buffers of the request that the thread's nbi operations join (request_begin), or None, and its life."""
+    """The request that the thread's nbi operations join (request_begin), its buffers, or None, and its life."""
 
+    request: Any = None  # the library has its address until the end
     joined: Buffers | None = None
     life = 0
 

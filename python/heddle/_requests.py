@@ -80,21 +80,26 @@ class Request:
             raise RuntimeError("heddle.request_begin: this thread has begun a request and not ended it; blocks of "
                                "requests may not be nested")
         _begin(place)
-        posting.joined, posting.life, self._thread = self._pending, state.life, threading.get_ident()
+        posting.request, posting.joined, posting.life = self, self._pending, state.life
+        self._thread = threading.get_ident()
 
     def end(self) -> None:
         """Ends what begin() began, in the same thread."""
         place = self.place_for("request_end")
         if posting.joined is not self._pending:
             raise RuntimeError("heddle.request_end: this thread has not begun this request")
-        posting.joined, self._thread = None, 0
         _end(place)
+        posting.request, posting.joined, self._thread = None, None, 0
 
     def merge(self, requests: Sequence[Request]) -> None:
-        """Merges requests into this one: it is complete when they are, and each is then without operations."""
+        """Merges requests into this one: it is complete when they are, and each is then without operations. They are
+        private ones, for a shared request ends with free alone."""
         place, others = self.place_for("request_merge"), _handles("request_merge", requests)
         if any(other is self for other in requests):
             raise ValueError("heddle.request_merge: requests has the request itself")
+        if any(other._shared for other in requests):
+            raise ValueError("heddle.request_merge: requests has a shared request, which other threads may use: "
+                             "private ones would be right")
         _merge(place, len(requests), others)
         for request, handle in zip(requests, others):
             request._handle.value = handle
@@ -124,8 +129,11 @@ class Request:
         _fence(self.place_for("request_fence"))
 
     def free(self) -> None:
-        """Waits for the operations and frees the request."""
+        """Waits for the operations and frees the request. RuntimeError between begin() and end()."""
         place = self.place_for("request_free")
+        if self._thread and any(one.ident == self._thread for one in threading.enumerate()):
+            raise RuntimeError("heddle.request_free: a thread has begun the request and not ended it; end() comes "
+                               "first")
         self._life = 0
         _free(place)
         self._pending.drop()
@@ -143,6 +151,8 @@ def _handles(where: str, requests: Sequence[Request]) -> ctypes.Array[ctypes.c_v
         raise TypeError(f"heddle.{where}: requests is {described(requests)}: a sequence of requests would be right")
     for request in requests:
         request_for(where, request)
+    if len({id(request) for request in requests}) < len(requests):
+        raise ValueError(f"heddle.{where}: requests has one request more than once: each once would be right")
     return (ctypes.c_void_p * max(len(requests), 1))(*(request._handle.value for request in requests))
 
 

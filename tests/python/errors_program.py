@@ -145,8 +145,22 @@ wants(TypeError, "req is None: a heddle.Request", lambda: heddle.put_nbe(a, loca
 wants(RuntimeError, "has not begun this request", request.end)
 request.begin()
 wants(RuntimeError, "may not be nested", heddle.Request().begin)
+wants(RuntimeError, "request_free: a thread has begun the request", request.free)
 request.end()
+with request:
+    wants(RuntimeError, "end() comes first", request.free)
+heddle.put_nbi(a, local, 0)  # joins nothing
 wants(ValueError, "requests has the request itself", lambda: request.merge([request]))
+other, shared = heddle.Request(), heddle.Request(shared=True)
+heddle.put_nbe(a, local, 0, other)
+heddle.put_nbe(a, local, 0, shared)
+for several in (request.merge, heddle.request_wait_any, heddle.request_wait_some, heddle.request_test_any):
+    wants(ValueError, "requests has one request more than once", lambda call=several: call([other, shared, other]))
+wants(ValueError, "requests has a shared request", lambda: request.merge([other, shared]))
+request.merge([other])
+for one in (request, other, shared):
+    one.wait()
+shared.free()
 request.free()
 wants(ValueError, "req was freed", request.wait)
 plan = heddle.Plan()

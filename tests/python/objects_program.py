@@ -299,6 +299,22 @@ def check_lifetimes():
     heddle.free(dest)
 
 
+def check_begun_request():
+    """A request that has begun stays until it ends, though the program has lost it."""
+    heddle.Request().begin()
+    gc.collect()
+    found = [one for one in gc.get_objects() if isinstance(one, heddle.Request)]
+    dest = heddle.zeros(4, "i8")
+    heddle.put_nbi(dest, np.full(4, me), right)
+    begun = [one for one in found if one._thread]
+    assert len(begun) == 1
+    begun[0].end()
+    begun[0].wait()
+    heddle.barrier_all()
+    assert dest.tolist() == [left] * 4
+    heddle.free(dest)
+
+
 def check_ended_contexts():
     """Contexts that have ended leave nothing in their team, and all end with it."""
     team = heddle.TEAM_WORLD.split_strided(0, 1, n)
