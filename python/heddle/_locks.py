@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import require_active, state
+from ._checks import require_active
 from ._contexts import CTX_DEFAULT
 from ._library import foreign
-from ._memory import Array, element, free, zeros
+from ._memory import Array, element, free, lock_holders, zeros
 
 _set = foreign("shmem_set_lock", "v:p")
 _clear = foreign("shmem_clear_lock", "v:p")
 _test = foreign("shmem_test_lock", "i:p")
-# The thread of this PE that has a lock, by the lock's address.
-_holders: dict[int, int] = {}
-state.ends_with_life.append(_holders)
 
 
 def _place(where: str, lock: Any) -> int:
@@ -33,17 +30,17 @@ def set_lock(lock: Array | Lock) -> None:
     """Takes lock, a symmetric int64 that was 0 on all PEs before its first use, or a Lock; waits until it is this PE's
     turn. RuntimeError when this thread has it. Any thread. OpenSHMEM 1.6, section 9.13.1."""
     address = _place("set_lock", lock)
-    if _holders.get(address) == threading.get_ident():
+    if lock_holders.get(address) == threading.get_ident():
         raise RuntimeError("heddle.set_lock: this thread has the lock; it would wait for itself")
     _set(address)
-    _holders[address] = threading.get_ident()
+    lock_holders[address] = threading.get_ident()
 
 
 def clear_lock(lock: Array | Lock) -> None:
     """Completes the operations on the default context, then gives lock to the next PE that waits. RuntimeError when
     this PE does not have it. Any thread. OpenSHMEM 1.6, section 9.13.1."""
     address = _place("clear_lock", lock)
-    if _holders.pop(address, None) is None:
+    if lock_holders.pop(address, None) is None:
         raise RuntimeError("heddle.clear_lock: this PE does not have the lock; set_lock comes first")
     taken = CTX_DEFAULT._pending.take()
     _clear(address)
@@ -56,7 +53,7 @@ def test_lock(lock: Array | Lock) -> bool:
     address = _place("test_lock", lock)
     if _test(address):
         return False
-    _holders[address] = threading.get_ident()
+    lock_holders[address] = threading.get_ident()
     return True
 
 
@@ -76,5 +73,5 @@ class Lock:
         clear_lock(self.array)
 
     def free(self) -> None:
-        """Frees the memory of the lock, which no PE may have. Collective."""
+        """Frees the memory of the lock. RuntimeError on the PE that has it. Collective."""
         free(self.array)

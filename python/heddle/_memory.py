@@ -32,6 +32,9 @@ _from_buffer: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 _free = foreign("shmem_free", "v:p")
 _accessible = foreign("shmem_addr_accessible", "i:pi")
 _FREED = "was freed by heddle.free()"
+# The thread of this PE that has a lock, by the lock's address.
+lock_holders: dict[int, int] = {}
+state.ends_with_life.append(lock_holders)
 
 
 class Allocation:
@@ -125,6 +128,8 @@ def _whole(where: str, array: Array) -> Allocation:
         raise gone(where, "array", owner.life, "was freed before")
     if not owner.owned:
         raise ValueError(f"heddle.{where}: array is memory that other code has allocated, which frees it")
+    if any(0 <= lock - owner.address < owner.nbytes for lock in list(lock_holders)):
+        raise RuntimeError(f"heddle.{where}: this PE has a lock in array; clear_lock comes first")
     return owner
 
 

@@ -186,6 +186,8 @@ wants(RuntimeError, "this PE does not have the lock", lambda: heddle.clear_lock(
 if me == 0:
     heddle.set_lock(lock)
     wants(RuntimeError, "it would wait for itself", lambda: heddle.set_lock(lock))
+    wants(RuntimeError, "this PE has a lock in array; clear_lock comes first", lock.free)
+    wants(RuntimeError, "realloc: this PE has a lock in array", lambda: heddle.realloc(lock.array, 100))
     heddle.clear_lock(lock)
 heddle.barrier_all()
 wants(TypeError, "lock has dtype int32: int64", lambda: heddle.set_lock(small))
