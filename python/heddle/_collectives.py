@@ -64,7 +64,7 @@ def call(family: Family, shape: str, team: Any, dest: Buffer, source: Buffer, ne
     where = family.name
     one = _team(where, team)
     handle, size = one.handle_for(where), one.n_pes()
-    to, to_place = symmetric(where, "dest", dest)
+    to, to_place = symmetric(where, "dest", dest, True)
     of, of_place = symmetric(where, "source", source)
     if family.plain:
         function, scale, to_size, of_size = family.plain, 1, to.nbytes, of.nbytes
@@ -119,7 +119,7 @@ def exchange(family: Family, team: Any, neighbors: Any, dest: Buffer, source: Bu
     where = family.name
     one = _team(where, team)
     handle, size = one.handle_for(where), one.n_pes()
-    to, to_place = symmetric(where, "dest", dest)
+    to, to_place = symmetric(where, "dest", dest, True)
     of, of_place = symmetric(where, "source", source)
     same_dtype(where, "dest", to, "source", of)
     partners, listed = size, None

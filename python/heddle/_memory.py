@@ -254,8 +254,9 @@ def contiguous(where: str, name: str, array: Array) -> int:
         return int(array.__array_interface__["data"][0])
 
 
-def symmetric(where: str, name: str, value: Any) -> tuple[Array, int]:
-    """Memory that all PEs have: the array and its address. ValueError for other memory, and for what was freed."""
+def symmetric(where: str, name: str, value: Any, written: bool = False) -> tuple[Array, int]:
+    """Memory that all PEs have: the array and its address. ValueError for other memory, for what was freed, and for
+    what this PE may not write."""
     array = value if type(value) is np.ndarray else as_memory(where, name, value)
     base: Any = array.base
     if type(base) is np.ndarray:  # what empty() returns, or a view of it
@@ -266,6 +267,8 @@ def symmetric(where: str, name: str, value: Any) -> tuple[Array, int]:
                          "make it, and heddle.as_array() knows that of other code")
     if owner.life != state.life:
         raise gone(where, name, owner.life, _FREED)
+    if written and not array.flags.writeable:
+        raise ValueError(f"heddle.{where}: {name} is a read-only array; one that can be written would be right")
     return array, contiguous(where, name, array)
 
 

@@ -115,6 +115,12 @@ wants(ValueError, "block 1 of dest, 4 elements from 8 on, ends behind the 10",
       lambda: WORLD.alltoallv(a, [1, 4], [0, 8], a, [1, 1], [0, 1]))
 wants(ValueError, "dest_counts has entries from -1", lambda: WORLD.alltoallv(a, [-1, 4], [0, 8], a, [1, 1], [0, 1]))
 wants(ValueError, "an entry of neighbors is 2: 0 to 1", lambda: WORLD.neighbor_alltoall([2], a, a))
+unwritable = a[:]
+unwritable.flags.writeable = False
+wants(ValueError, "dest is a read-only array", lambda: WORLD.sum_reduce(unwritable, a))
+wants(ValueError, "dest is a read-only array", lambda: WORLD.broadcast(unwritable, a, 0))
+wants(ValueError, "dest is a read-only array", lambda: WORLD.alltoallv(unwritable, [1, 1], [0, 1], a, [1, 1], [0, 1]))
+WORLD.sum_reduce(a, unwritable)
 # Handles.
 wants(TypeError, "ctx is 5: a heddle.Context", lambda: heddle.put(a, local, 0, ctx=5))
 wants(ValueError, "options is 0x400", lambda: heddle.Context(0x400))
