@@ -1,6 +1,6 @@
-// Plugins: libraries that are loaded when needed, from the folder of this library or, where a distribution wants private
-// libraries apart, a folder in it (CMake's HEDDLE_PLUGIN_FOLDER). Parts: the plugins that a build leaves
-// out where it does not find the libraries under them.
+// Plugins: libraries that are loaded when needed, from the folder of this library or, where a distribution wants
+// private libraries apart, a folder in it (CMake's HEDDLE_PLUGIN_FOLDER). Parts: the plugins that a build leaves out
+// where it does not find the libraries under them.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ inline constexpr Part kNetworkPart = {"libheddle_ucx.so", "UCX", "jobs on severa
 inline constexpr Part kPmixPart = {"libheddle_pmix.so", "PMIx", "jobs by mpirun, prterun and srun --mpi=pmix",
                                    "install libpmix-dev (Debian, Ubuntu; Fedora: pmix-devel)"};
 
-// For programs in the bin folder of an installation: the path of a program of that folder (oshrun, oshcc, with the suffix
-// that a distribution gives them, CMake's HEDDLE_TOOL_SUFFIX). False without /proc.
+// For programs in the bin folder of an installation: the path of a program of that folder (oshrun, oshcc, with the
+// suffix that a distribution gives them, CMake's HEDDLE_TOOL_SUFFIX). False without /proc.
 bool find_tool(const char* name, char* path, size_t bytes);
 
 // For these programs, too: the path of a file of its library folder. False without /proc.
