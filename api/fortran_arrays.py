@@ -47,7 +47,13 @@ MEMORY_OF = """
 function memory_of(shape, rank, element_bytes) result(memory)
   integer, intent(in) :: shape(:), rank, element_bytes
   type(c_ptr) :: memory
-  if (size(shape) /= rank) call end_job("shape has ", size(shape), "must have as many as array has dimensions:", rank)
+  interface
+    subroutine end_by_shape(extents, rank) bind(C, name="heddle_fortran_end_by_shape")
+      import c_int
+      integer(c_int), value :: extents, rank
+    end subroutine
+  end interface
+  if (size(shape) /= rank) call end_by_shape(int(size(shape), c_int), int(rank, c_int))
   memory = shmem_malloc(bytes_of(shape, element_bytes))
 end function
 
@@ -67,15 +73,6 @@ pure function bytes_of(shape, element_bytes) result(bytes)
     bytes = bytes * shape(i)
   end do
 end function
-
-subroutine end_job(what, value, wanted, limit)
-  use, intrinsic :: iso_fortran_env, only: error_unit
-  character(len=*), intent(in) :: what, wanted
-  integer, intent(in) :: value, limit
-  write(error_unit, '(a, i0, 2a, i0, 3a, i0)') 'heddle [pe ', shmem_my_pe(), '] shmem_alloc: ', what, value, &
-    ' elements: ', wanted, ' ', limit
-  call shmem_global_exit(1_c_int)
-end subroutine
 """
 
 
@@ -96,7 +93,7 @@ def interfaces() -> list[str]:
         names += [f"alloc_{name}_count" for name in KINDS] if verb == "alloc" else []
         lines += ["", f"interface shmem_{verb}", *[f"  procedure :: {name}" for name in names], "end interface",
                   *[f"private :: {name}" for name in names]]
-    return [*lines, "private :: memory_of, bytes_of, end_job"]
+    return [*lines, "private :: memory_of, bytes_of"]
 
 
 def procedures() -> list[str]:
