@@ -25,7 +25,8 @@ PROGRAM = "clang-tidy-19"
 ALONE = ("src/runtime/init.cpp", "src/collective/node/kernels_")
 # Plugins are libraries of their own, read where the library that they need is installed.
 PLUGINS = {"src/fabric/transport/ucx": "ucx", "src/bootstrap/pmix": "pmix"}
-FLAGS = ["-std=c++20", "-D_GNU_SOURCE", "-pthread", '-DHEDDLE_VERSION=""', '-DHEDDLE_LIBRARY_FOLDER=""']
+FLAGS = ["-std=c++20", "-D_GNU_SOURCE", "-pthread", '-DHEDDLE_VERSION=""', '-DHEDDLE_LIBRARY_FOLDER=""',
+         '-DHEDDLE_PLUGIN_FOLDER="private/"', '-DHEDDLE_TOOL_SUFFIX=""']
 
 
 def flags_of(plugin: str) -> list[str] | None:
