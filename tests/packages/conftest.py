@@ -40,7 +40,7 @@ class Chroot:
 
     def files(self):
         """What is there outside of what programs and users write; links with where they lead."""
-        skipped = ("/dev", "/tmp", "/var", "/root", "/home", "/run", "/etc/apt", "/packages", "/work")
+        skipped = ("/dev", "/tmp", "/var", "/root", "/home", "/run", "/etc/apt", "/packages", "/programs")
         kernels = ["(", "-path", f"{self.root}/proc", "-o", "-path", f"{self.root}/sys", ")"]
         text = run("find", self.root, *kernels, "-prune", "-o", "-printf", "/%P -> %l\n")
         return {line for line in text.splitlines()

@@ -39,9 +39,9 @@ def installed(debian):
     (debian.root / "packages").mkdir()
     for package in PACKAGES.glob("*.deb"):
         shutil.copy(package, debian.root / "packages")
-    (debian.root / "work").mkdir()
-    (debian.root / "work/hello.c").write_text(PROGRAM)
-    (debian.root / "work/CMakeLists.txt").write_text(CMAKE)
+    (debian.root / "programs").mkdir()
+    (debian.root / "programs/hello.c").write_text(PROGRAM)
+    (debian.root / "programs/CMakeLists.txt").write_text(CMAKE)
     times = [time.monotonic()]
     debian.run("apt-get", "update", "-qq")
     times.append(time.monotonic())
@@ -65,14 +65,14 @@ def install(debian, *names):
 
 
 def compile_and_run(debian, oshcc, oshrun):
-    debian.run("sh", "-c", f"cd /work && {oshcc} -O2 hello.c -o hello")
-    return sorted(debian.run(oshrun, "-n", "4", "/work/hello").split("\n"))[1:]
+    debian.run("sh", "-c", f"cd /programs && {oshcc} -O2 hello.c -o hello")
+    return sorted(debian.run(oshrun, "-n", "4", "/programs/hello").split("\n"))[1:]
 
 
 def test_heddle_comes_first(installed):
     assert compile_and_run(installed, "oshcc", "oshrun") == ANSWER
     assert "Heddle" in installed.run("oshcc", "--version")
-    assert installed.run("ldd", "/work/hello").count("/lib/x86_64-linux-gnu/libheddle.so.1") == 1
+    assert installed.run("ldd", "/programs/hello").count("/lib/x86_64-linux-gnu/libheddle.so.1") == 1
 
 
 def test_open_mpi_can_be_chosen(installed):
@@ -90,14 +90,14 @@ def test_open_mpi_can_be_chosen(installed):
 
 
 def test_pkg_config(installed):
-    installed.run("sh", "-c", "cd /work && cc -O2 hello.c $(pkg-config --cflags --libs heddle) -o by-pkg-config")
-    assert sorted(installed.run("oshrun", "-n", "4", "/work/by-pkg-config").split("\n"))[1:] == ANSWER
+    installed.run("sh", "-c", "cd /programs && cc -O2 hello.c $(pkg-config --cflags --libs heddle) -o by-pkg-config")
+    assert sorted(installed.run("oshrun", "-n", "4", "/programs/by-pkg-config").split("\n"))[1:] == ANSWER
 
 
 def test_cmake(installed):
-    installed.run("cmake", "-S", "/work", "-B", "/work/build")
-    installed.run("cmake", "--build", "/work/build")
-    assert sorted(installed.run("oshrun", "-n", "4", "/work/build/hello").split("\n"))[1:] == ANSWER
+    installed.run("cmake", "-S", "/programs", "-B", "/programs/build")
+    installed.run("cmake", "--build", "/programs/build")
+    assert sorted(installed.run("oshrun", "-n", "4", "/programs/build/hello").split("\n"))[1:] == ANSWER
 
 
 def test_parts(installed):
@@ -105,9 +105,10 @@ def test_parts(installed):
     text = installed.run("heddle-info")
     assert "libheddle_ucx.so   UCX 1." in text and "libheddle_pmix.so  OpenPMIx " in text, text
     assert "found nothing wrong" in installed.run("heddle-info", "--check")
-    installed.run("env", "HEDDLE_TEST_PES_PER_NODE=1", "HEDDLE_NET_TRANSPORTS=tcp", "oshrun", "-n", "2", "/work/hello")
+    installed.run("env", "HEDDLE_TEST_PES_PER_NODE=1", "HEDDLE_NET_TRANSPORTS=tcp", "oshrun", "-n", "2",
+                  "/programs/hello")
     answer = installed.run("env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun",
-                           "--oversubscribe", "-n", "4", "/work/hello")
+                           "--oversubscribe", "-n", "4", "/programs/hello")
     assert set(ANSWER) <= set(answer.split("\n")), answer
 
 
