@@ -18,6 +18,12 @@ namespace shmem_mt {
 
 constexpr long kSlice = 64;
 
+// A thread's share of so many rows, in whole slices.
+inline Range rows_of_thread(long rows, int thread, int threads) {
+    const Range slices = Range{0, (rows + kSlice - 1) / kSlice}.share(thread, threads);
+    return {slices.begin * kSlice, std::min(slices.end * kSlice, rows)};
+}
+
 // A slice in a whole vector.
 struct Block {
     long position;

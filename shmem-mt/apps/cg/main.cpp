@@ -107,8 +107,8 @@ std::shared_ptr<CgSolver> make_solver(Job& job, const CgClass& problem, const Sp
     return std::make_shared<CgBlocking>(job, problem, matrix);
 }
 
-// Bytes on this PE, about. The generator is gone when the solvers are made. What grows by
-// doubling may be half empty, and threads copy their rows from it.
+// Bytes on this PE, about. The generator is gone when the solvers are made. What grows by doubling may be half empty,
+// and threads copy their rows from it.
 double memory_need(const CgClass& problem, long rows, int threads, const std::vector<Form>& forms) {
     std::set<Style> styles;
     for (const Form& form : forms) styles.insert(form.style);

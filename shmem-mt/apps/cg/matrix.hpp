@@ -58,12 +58,9 @@ class CgGenerator {
 
     // Rows [first, first + count); those beyond the last one are empty. Each thread of the team makes and writes its own.
     SparseMatrix rows(ThreadTeam& team, long first, long count) const {
-        const auto rows_of_thread = [&](int thread) {
-            const Range slices = Range{0, (count + kSlice - 1) / kSlice}.share(thread, team.size());
-            return Range{slices.begin * kSlice, std::min(slices.end * kSlice, count)};
-        };
+        const auto own = [&](int thread) { return rows_of_thread(count, thread, team.size()); };
         std::vector<SparseMatrix> parts(static_cast<size_t>(team.size()));
-        team.run([&](int thread) { make_rows(first, rows_of_thread(thread), &parts[static_cast<size_t>(thread)]); });
+        team.run([&](int thread) { make_rows(first, own(thread), &parts[static_cast<size_t>(thread)]); });
         std::vector<size_t> begins = {0};  // of the threads' entries
         for (const SparseMatrix& part : parts) begins.push_back(begins.back() + part.values.size());
         SparseMatrix matrix;
@@ -73,7 +70,7 @@ class CgGenerator {
         team.run([&](int thread) {
             SparseMatrix part = std::move(parts[static_cast<size_t>(thread)]);
             const size_t begin = begins[static_cast<size_t>(thread)];
-            const long row = rows_of_thread(thread).begin;
+            const long row = own(thread).begin;
             for (size_t i = 0; i < part.starts.size(); ++i)
                 matrix.starts[static_cast<size_t>(row) + i + 1] = static_cast<long>(begin) + part.starts[i];
             std::copy(part.values.begin(), part.values.end(), matrix.values.begin() + static_cast<long>(begin));

@@ -35,7 +35,7 @@ class CgSolver {
           second_sums_(first_sums_.size()),
           columns_(matrix.columns.size()) {
         job.team().run([&](int thread) {
-            const Range rows = layout_.rows_of(layout_.all_slices().share(thread, job_.threads()));
+            const Range rows = rows_of_thread(layout_.rows(), thread, job_.threads());
             const size_t begin = static_cast<size_t>(matrix.starts[static_cast<size_t>(rows.begin)]);
             const size_t end = static_cast<size_t>(matrix.starts[static_cast<size_t>(rows.end)]);
             for (size_t i = begin; i < end; ++i)
