@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import math
 import os
 import random
 import shlex
@@ -65,7 +66,6 @@ def run(options, starts_over=plan.starts_over, conductor=None):
     with contextlib.ExitStack() as stack:
         hosts_of, skips = placing.open_fabrics(wanted, places, stack, not options.dry_run)
         placing.check_templates(found, hosts_of)
-
         how = (options.profile, benchmarks, choices, facts["cores"])
         a_core = machine.threads_per_core() or 1
 
@@ -126,7 +126,7 @@ class Session:
     """One invocation of `run` on one folder."""
 
     def __init__(self, folder, found, profile_name, starts, facts, hosts_of, seed, goes_on):
-        self.folder = folder
+        self.folder, self.most_s = folder, math.inf  # the seconds after which a start is ended, if the profile has more
         self.before = load_machine(folder.directory) if folder.results() else {}  # what its results were measured with
         self.implementations = found
         self.profile_name = profile_name
@@ -383,7 +383,7 @@ class Session:
             event.update(label=implementation.label, round=number, params=params)
             found[self.folder.keep_point(event)] = None
 
-        timeout_s = plan.profile_of(self.profile_name, start.fabric).timeout_s
+        timeout_s = min(self.most_s, plan.profile_of(self.profile_name, start.fabric).timeout_s)
         environment = {**os.environ, PADDING: "x" * self._padding(number, start)}
         outcome = run_program(command, log, timeout_s, on_point, implementation.exit_status_counts, environment)
         if found and start.times_launch and outcome.left_by_itself:

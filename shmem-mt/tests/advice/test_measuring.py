@@ -98,12 +98,15 @@ class Pretended:
 def advised(tmp_path, monkeypatch):
     """Runs a session: advised(budget_s) returns the (PEs, threads, arguments) of each start."""
 
-    def run(budget_s, seconds=1.0, never=(), seed=1, patterns=("stream", "random"), name="run"):
+    def run(budget_s, seconds=1.0, never=(), seed=1, patterns=("stream", "random"), name="run", hangs=False):
         drawn, clock, order = Machine(seed, CORES, noise=0.02), Clock(), []
         pretended = Pretended(drawn, never)
 
-        def run_program(command, _log, _timeout_s, on_point, *_):
+        def run_program(command, _log, timeout_s, on_point, *_):
             order.append(command)
+            if hangs:
+                clock.now += timeout_s
+                return Outcome(problem="hung")
             for point in pretended.points(command):
                 on_point(point)
             clock.now += seconds
@@ -119,7 +122,7 @@ def advised(tmp_path, monkeypatch):
         made = session.Session(run.folder, [pretended], "quick", starts, machine.facts(), {fabrics.ON_NODE: None}, 1,
                                False)  # fmt: skip
         made.settings = {}
-        assert made.measure(Conductor(budget_s, patterns)) == 0
+        assert made.measure(Conductor(budget_s, patterns)) == (1 if hangs else 0)
         run.machine, run.seconds = drawn, clock.now
         return order
 
@@ -146,6 +149,11 @@ def test_the_best_is_found_and_the_rest_is_left_behind(advised):
 def test_no_start_begins_that_would_end_behind_the_budget(advised, budget_s):
     order = advised(budget_s)
     assert advised.seconds <= budget_s + 2 and len(order) <= budget_s + 1
+
+
+def test_a_start_that_hangs_ends_with_the_budget(advised):
+    order = advised(30, hangs=True)
+    assert len(order) == 1 and advised.seconds <= 30 + measuring.GRACE_S
 
 
 def test_what_no_start_reports_is_not_asked_for_again_and_again(advised):
