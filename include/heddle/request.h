@@ -56,7 +56,7 @@ typedef struct {
     int channel;    /* number of the channel of that stream set, on each rail; -1: none */
     size_t bytes;   /* memory of the context: HEDDLE_CONTEXT_BYTES, its stream sets, and their send rings */
     int order;      /* SHMEMX_ORDER_...: how deliveries to one PE keep program order */
-    int channels;   /* of the PE on each rail, HEDDLE_NET_CHANNELS; 0: the job is on one node */
+    int channels;   /* that contexts of the PE take, on each rail (HEDDLE_NET_CHANNELS); 0: the job is on one node */
 } shmemx_ctx_info_t;
 
 #pragma GCC visibility push(default)

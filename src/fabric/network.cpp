@@ -235,6 +235,7 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Chan
         if (made->rails() > 1)
             for (Channel* const channel : channels) channel->set_rails(channels.data());
     }
+    made->spread_over(static_cast<int>(made->channel_pools_.size()));
     return made;
 }
 
@@ -293,12 +294,18 @@ bool Network::prepare(StreamSet& stream_set, size_t channel) {
     return true;
 }
 
+void Network::spread_over(int count) {
+    HEDDLE_INVARIANT(count > 0);
+    own_channels_.store(std::min(count, static_cast<int>(channel_pools_.size())), std::memory_order_relaxed);
+}
+
 // The channel number that weighs least, which weighs so much more from now on.
 size_t Network::weigh_in(Weight weight) {
     const std::lock_guard<std::mutex> lock(weights_lock_);
-    const auto lightest = std::min_element(channel_pools_.begin(), channel_pools_.end(),
+    const auto lightest = std::min_element(channel_pools_.begin(), channel_pools_.begin() + channels(),
                                            [](const auto& a, const auto& b) { return a->weight < b->weight; });
     (*lightest)->weight += static_cast<uint64_t>(weight);
+    (*lightest)->is_used.store(true, std::memory_order_relaxed);
     return static_cast<size_t>(lightest - channel_pools_.begin());
 }
 
@@ -379,13 +386,22 @@ void Network::return_stream_sets(StreamSetList& list) {
 
 bool Network::poll() {
     count_poll();
-    return poll_channels();
+    const bool others_look = serving_ && service_kind_.load(std::memory_order_relaxed) != Service::kNone;
+    return poll_channels(others_look ? Which::kUsed : Which::kAll);
 }
 
-bool Network::poll_channels() {
+bool Network::poll_channels(Which which) {
     bool moved = false;
-    for (const auto& rail : rails_)
-        for (const auto& channel : rail->channels) moved |= channel->poll();
+    for (const auto& pool : channel_pools_) {
+        const bool is_used = pool->is_used.load(std::memory_order_relaxed);
+        if (is_used ? which == Which::kUnused : which == Which::kUsed)
+            continue;
+        bool moves = false;
+        for (Channel* const channel : pool->channels) moves |= channel->poll();
+        if (moves && !is_used)
+            pool->is_used.store(true, std::memory_order_relaxed);
+        moved |= moves;
+    }
     return moved;
 }
 

@@ -6,7 +6,11 @@
 // channels of one number, one on each rail, for good: of that number whose stream sets in use weigh least at first use.
 // That is one with the fewest PRIVATE contexts; among these, with the fewest SERIALIZED ones, then of threads.
 //
-// Threads that wait in the library poll all of a PE's channels; otherwise the service thread does, which sleeps on the
+// A channel number is in use once a stream set has it, or something has come on it. Threads of the program poll no
+// other channel, so channels that nobody sends on cost them nothing. The service thread looks at the others, too: before
+// each sleep, in which they stay armed, and after each nap (docs/decisions/0079).
+//
+// Threads that wait in the library poll a PE's channels in use; otherwise the service thread does, which sleeps on the
 // transports' descriptors. While other threads poll, the service thread keeps away: it looks again after a tenth of a
 // millisecond, then more and more rarely, up to a millisecond. Where the program's threads have all cores, they have 2
 // ms for their next poll (docs/decisions/0056). So it costs nothing while nothing comes, and a PE that computes answers
@@ -96,11 +100,15 @@ class Network {
     // Whether other stream sets in use have the channels of this one, and its messages take turns with theirs.
     bool shares_channels(const StreamSet& stream_set);
 
-    // Moves what can be moved on all channels; true when something was.
+    // Moves what can be moved on the channels; true when something was.
     bool poll();
     ControlInbox& control_inbox() { return control_inbox_; }
     int rails() const { return static_cast<int>(rails_.size()); }
-    int channels() const { return static_cast<int>(channel_pools_.size()); }  // of each rail
+    // Of each rail: those that stream sets take, which is all but where spread_over has said less. Relaxed: init has
+    // set them.
+    int channels() const { return own_channels_.load(std::memory_order_relaxed); }
+    // Stream sets that are made from now on take the first `count` channels, or all that there are. Init calls.
+    void spread_over(int count);
     // The bytes of send rings that streams have on loan.
     size_t lent() const { return ring_slab_.lent(); }
 
@@ -121,11 +129,14 @@ class Network {
     };
 
     // The channels of one number, on all rails, and the stream sets that have them. Stream set i of that pool has
-    // the number i * channels() + c.
+    // the number i * n + c, where n channels are open.
     struct ChannelPool {
         std::vector<Channel*> channels;  // by rail
         sync::Pool<StreamSet, 16> stream_sets;
         uint64_t weight = 0;  // of its stream sets in use; under weights_lock_
+        // A stream set has it, or something has come. Relaxed: a thread that sends sets it before, and polls itself;
+        // what comes is found by the service thread.
+        std::atomic<bool> is_used{false};
     };
 
     Network() = default;
@@ -141,7 +152,8 @@ class Network {
     static constexpr uint32_t kWakeup = UINT32_MAX;  // in the epoll, the wake-up's descriptor
     static void* run_service(void* network);
     void serve();
-    bool poll_channels();
+    enum class Which : int { kUsed, kUnused, kAll };
+    bool poll_channels(Which which);
     bool keeps_away(uint64_t* nap_ns, bool* looks);
     bool watch();
     bool has_event() const;
@@ -179,6 +191,7 @@ class Network {
     std::vector<std::unique_ptr<Rail>> rails_;
     RingSlab ring_slab_;  // of the rings of all streams, which go before it
     std::vector<std::unique_ptr<ChannelPool>> channel_pools_;
+    std::atomic<int> own_channels_{1};
     std::mutex weights_lock_;                                        // taken once a stream set
     std::atomic<StreamSet*>* stream_set_table_ = nullptr;            // by number
     std::mutex watermarks_lock_;                                     // taken once a stream

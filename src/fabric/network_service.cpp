@@ -30,12 +30,16 @@ constexpr uint64_t kMinWatchNs = 2000, kMaxWatchNs = os::kMillisecondNs / 20;
 
 }  // namespace
 
+// A channel that nobody uses stays armed from sleep to sleep.
 bool Network::arm() {
-    return std::all_of(rails_.begin(), rails_.end(), [](const auto& rail) {
-        return std::all_of(rail->channels.begin(), rail->channels.end(),
-                           [](const auto& channel) { return channel->arm(); }) &&
-               (!rail->heartbeat_channel || rail->heartbeat_channel->arm());
-    });
+    return std::all_of(channel_pools_.begin(), channel_pools_.end(),
+                       [](const auto& pool) {
+                           const bool again = pool->is_used.load(std::memory_order_relaxed);
+                           return std::all_of(pool->channels.begin(), pool->channels.end(),
+                                              [&](Channel* channel) { return channel->arm(again); });
+                       }) &&
+           std::all_of(rails_.begin(), rails_.end(),
+                       [](const auto& rail) { return !rail->heartbeat_channel || rail->heartbeat_channel->arm(); });
 }
 
 // Called at every turn of the service thread; woken: something may have come.
@@ -252,8 +256,12 @@ void Network::sleep_until_event() {
         os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
     } else {
         base::counters->service_sleeps.add_cheaply();
-        if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1 && event.data.u32 == kWakeup)
-            clear_wakeup_descriptor();
+        if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1) {
+            if (event.data.u32 == kWakeup)
+                clear_wakeup_descriptor();
+            else if (event.data.u32 < channel_pools_.size())  // not the heartbeats'
+                channel_pools_[event.data.u32]->is_used.store(true, std::memory_order_relaxed);
+        }
     }
     asleep_.store(false, std::memory_order_relaxed);  // a wake-up in vain is a look more
 }
@@ -290,14 +298,16 @@ void Network::serve() {
         bool looks = false;
         if ((watches || kind == Service::kSleeps) && keeps_away(&nap_ns, &looks)) {
             if (looks || any_channel(&Channel::ack_pending)) {
-                poll_channels();
+                poll_channels(Which::kAll);
                 see_polls();
+            } else {
+                poll_channels(Which::kUnused);
             }
             continue;
         }
         bool moved = false;
         if (kind != Service::kNone)
-            moved = poll_channels();
+            moved = poll_channels(Which::kAll);
         see_polls();  // what goes on after a poll may poll itself
         if (kind == Service::kSpins && !moved)
             sched_yield();

@@ -367,6 +367,7 @@ int init_with_level(const char* function, const UniqueIdRequest* id, int request
         return 1;
     }
     progress::wait_policy->multiple_asked |= requested == SHMEM_THREAD_MULTIPLE;
+    spread_over_channels();
     collective::watch(progress::wait_policy->multiple_asked);
     if (provided)
         *provided = SHMEM_THREAD_MULTIPLE;

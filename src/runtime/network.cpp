@@ -7,6 +7,7 @@
 #include "base/tsan.h"
 #include "bootstrap/bootstrap.h"
 #include "checking/checking.h"
+#include "fabric/channel_count.h"
 #include "fabric/multirail/rail_devices.h"
 #include "fabric/network.h"
 #include "fabric/transport/address_parts.h"
@@ -20,6 +21,7 @@
 #include "runtime/pe.h"
 
 #include <dlfcn.h>
+#include <sys/resource.h>
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -150,6 +152,18 @@ bool find_plugin(std::string* file, char* error, size_t error_bytes) {
     return false;
 }
 
+// The channels of each PE: one number on all of them, so it follows from what all of them know alike.
+int open_channels() {
+    const auto asked = static_cast<int>(base::settings.net_channels);
+    if (asked != 0 || base::settings.net_rails > 1)
+        return std::max(1, asked);
+    if (job.n_slots == job.n_pes)
+        return fabric::channels_for(job.cores / static_cast<uint32_t>(job.n_pes));
+    std::vector<int> pes_of(static_cast<size_t>(job.n_nodes));
+    for (int pe = 0; pe < job.n_pes; ++pe) ++pes_of[static_cast<size_t>(job.node_of(pe))];
+    return fabric::channels_beside(*std::max_element(pes_of.begin(), pes_of.end()));
+}
+
 bool read_options(fabric::NetworkOptions* options, char* error, size_t error_bytes) {
     // Where PEs share cores, a busy PE may be silent while all others have their turns.
     const uint64_t turns = (static_cast<uint64_t>(job.n_slots) + job.cores - 1) / job.cores;
@@ -158,8 +172,8 @@ bool read_options(fabric::NetworkOptions* options, char* error, size_t error_byt
                               error_bytes))
         return false;
     this_pe.rails = new std::vector<std::string>(options->rails);
-    options->transport = {"", base::settings.net_transports, std::max(1, static_cast<int>(base::settings.net_channels)),
-                          fabric::kMessageBytes, base::settings.net_protocol};
+    options->transport = {"", base::settings.net_transports, open_channels(), fabric::kMessageBytes,
+                          base::settings.net_protocol};
     if (!goes_on_without_a_rail())
         return true;
     const bool is_asked_for = options->transport.protocol == fabric::Protocol::kRma;
@@ -199,10 +213,28 @@ bool open_network(char* error, size_t error_bytes) {
             return false;
     }
     is_leaving.store(false, std::memory_order_relaxed);
+    spread_over_channels();
     progress::engine->set_network();
     progress::wait_policy->before_wait = operations::flush_before_wait;
     progress::wait_policy->hand_over = [] { fabric::network->take_over(); };
     return true;
+}
+
+// The PEs of a page share its cores, but where each is bound to some.
+void spread_over_channels() {
+    if (!fabric::network)
+        return;
+    int count = static_cast<int>(base::settings.net_channels);
+    if (count == 0) {
+        const progress::WaitPolicy& policy = *progress::wait_policy;
+        const uint32_t share = job.cores / static_cast<uint32_t>(job.n_slots);
+        rlimit files = {};
+        getrlimit(RLIMIT_NOFILE, &files);
+        count = policy.multiple_asked
+                    ? fabric::channels_to_use(std::min(share, policy.own_cores), job.n_pes, files.rlim_cur)
+                    : 1;
+    }
+    fabric::network->spread_over(count);
 }
 
 bool agree_on_races(char* error, size_t error_bytes) {

@@ -8,6 +8,9 @@ namespace heddle::runtime {
 
 // Opens the network, or continues with the one of an earlier init. False with the reason in error.
 bool open_network(char* error, size_t error_bytes);
+// Behind open_network, and where the program has asked for a thread level: which channels contexts take from now on.
+// Does nothing where there is no network.
+void spread_over_channels();
 // Where this PE looks for races, PE 0 does, too, and PE 0 finds that all do: each would wait for the other. False with
 // the reason in error. Behind a barrier of the world, once a process.
 bool agree_on_races(char* error, size_t error_bytes);

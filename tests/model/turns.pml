@@ -18,6 +18,10 @@
  *   -DARM_BLINDLY     who arms does not look at the stack again when it has given the lock back
  *   -DSTALE_ARM       a poll that has sent does not arm the channel again for the service thread that sleeps
  *   -DLEFT_EARLY      a thread looks whether the service thread sleeps before it queues, not behind that
+ * A variant that holds, and its mutants:
+ *   -DSTILL_ARMED     a channel that nothing has moved on since it was armed is armed (Channel::arm, not again)
+ *   -DSTILL_ARMED=2   and whether it is, is looked at without the lock, before the service thread says that it sleeps
+ *   -DSTILL_ARMED=3   and a poll that has moved something leaves it armed
  * A variant that holds, and its mutant:
  *   -DMANUAL          no service thread: each thread ends with a call that polls until its own stream is done (quiet)
  *   -DMANUAL=2        and that call polls once */
@@ -64,7 +68,7 @@ inline turn_under_lock() {
 
 inline stay_armed() {
     left = false;
-#ifndef STALE_ARM
+#if !defined(STALE_ARM) && STILL_ARMED + 0 != 3
     if
     :: moves && armed -> armed = asleep && !waits; left = asleep && waits
     :: else
@@ -156,7 +160,7 @@ active [2] proctype thread() {
 
 #ifndef MANUAL
 active proctype service() {
-    bool moved, moves, left;
+    bool moved, moves, left, is_armed;
     byte turns;
 #ifdef ASLEEP_EARLY
     bool sleeps;
@@ -168,14 +172,24 @@ end_serves:
        :: moved -> goto again
        :: else
        fi;
+#if STILL_ARMED + 0 == 2
+       is_armed = armed;
+#endif
 #ifndef ASLEEP_LATE
        asleep = true;
 #endif
        if
        :: atomic { !locked -> locked = true };
-          turn_under_lock();
-          armed = !moved && !waits;
-          left = armed;
+#if STILL_ARMED + 0 == 1 || STILL_ARMED + 0 == 3
+          is_armed = armed;
+#endif
+          if
+          :: is_armed -> is_armed = false; left = true
+          :: else ->
+             turn_under_lock();
+             armed = !moved && !waits;
+             left = armed
+          fi;
           locked = false;
 #ifdef ARM_BLINDLY
           if

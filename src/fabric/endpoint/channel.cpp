@@ -185,12 +185,14 @@ bool Channel::progress_queued() {
     return any;
 }
 
-bool Channel::arm() {
+bool Channel::arm(bool again) {
     if (!try_lock())
         return false;
-    const bool moved = work(kLook);
-    armed_ = !moved && to_send_.load(std::memory_order_acquire) == nullptr && !woken_.load(std::memory_order_relaxed) &&
-             config_.api->arm(config_.transport, number_);
+    const bool is_still_armed = !again && armed_;
+    const bool moved = !is_still_armed && work(kLook);
+    armed_ =
+        is_still_armed || (!moved && to_send_.load(std::memory_order_acquire) == nullptr &&
+                           !woken_.load(std::memory_order_relaxed) && config_.api->arm(config_.transport, number_));
     const bool idle = armed_;
     unlock();
     run_ready(moved);

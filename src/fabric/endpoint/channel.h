@@ -145,8 +145,8 @@ class Channel {
     // Sends a message without a stream, unless another thread polls. The body must stay as it is for ever.
     void send_single(int pe, Header header, const char* body, size_t bytes);
     // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do, and the
-    // descriptor becomes readable when there is.
-    bool arm();
+    // descriptor becomes readable when there is. again: even where that holds since the last arm.
+    bool arm(bool again = true);
     // Ahead of the first stream to pe, by its producer: the PE's address is known, or the PE is lost. May block for a
     // while, in which all other threads go on.
     void find_address(int pe) const;
