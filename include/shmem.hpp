@@ -11,8 +11,8 @@
  * Types are dispatched at compile time: a type of the standard's tables uses its own function, another trivially
  * copyable type is moved as bytes, and an operation that computes takes no other types.
  *
- * Errors. Ranges that do not fit, and a destroyed handle, throw shmem::misuse, whose text names PE, call, place, value
- * and what would be right. What the library cannot provide throws std::runtime_error, memory std::bad_alloc. All other
+ * Errors. Ranges that do not fit, empty teams and tasks that cannot begin throw shmem::misuse, whose text names PE, call,
+ * place, value and what would be right. What the library cannot provide throws std::runtime_error, memory std::bad_alloc. All other
  * mistakes are those of the C functions, and end the job.
  *
  * Collective destructors (array, team, environment) run on all PEs in the same order, as objects of one scope do. While

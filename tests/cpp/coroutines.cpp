@@ -64,6 +64,44 @@ shmem::task ask(std::uint64_t& question, std::uint64_t& answer, shmem::array<lon
     EXPECT(box[0] == left && box[1] == right);
 }
 
+// A task that polls lets the others go on, also where each get is complete when it returns.
+shmem::task poll(std::uint64_t& flag) {
+    shmem::request req;
+    std::vector<std::uint64_t> seen(1);
+    while (seen[0] == 0) {
+        shmem::context_ref().get(seen, std::span(&flag, 1), right, &req);
+        co_await req;
+    }
+}
+
+shmem::task set(std::uint64_t& flag) {
+    shmem::context_ref().set(flag, 1, right);
+    co_return;
+}
+
+shmem::task count_one(long& count) {
+    ++count;
+    co_return;
+}
+
+shmem::task count_up_to(long limit, long& count) {
+    while (count < limit) co_await count_one(count);
+}
+
+shmem::task await(shmem::task& other, long& count) {
+    co_await other;
+    ++count;
+}
+
+shmem::task await_request(shmem::request& req) {
+    co_await req;
+}
+
+shmem::task run_all(shmem::executor& tasks) {
+    tasks.run();
+    co_return;
+}
+
 template <class Thrown, class Function>
 bool throws(const Function& function) {
     try {
@@ -91,13 +129,55 @@ void check_exceptions() {
     EXPECT(throws<std::runtime_error>([&] { tasks.run(); }));
 }
 
+// Mistakes: no task begins twice, so that none goes on before what it awaits.
+void check_refusals(shmem::array<long>& sums, shmem::array<long>& parts, std::uint64_t& go_on) {
+    const auto refused = [](const auto& function) { return throws<shmem::misuse>(function); };
+    shmem::executor tasks;
+    long count = 0;
+    shmem::request req;
+    if (me == 0 && n > 1) {
+        shmem::team_ref().sum(sums, parts, &req);  // the others come later
+        shmem::task awaited = await_request(req);
+        tasks.spawn(await(awaited, count));
+        tasks.spawn(await(awaited, count));
+        EXPECT(refused([&] { tasks.run(); }) && count == 0);
+        for (int pe = 1; pe < n; ++pe) shmem::context_ref().set(go_on, 1, pe);
+        tasks.run();
+        EXPECT(count == 1 && refused([&] { tasks.spawn(std::move(awaited)); }));  // it has ended
+    } else if (n > 1) {
+        shmem::wait_until(go_on, shmem::compare::equal, 1);
+        shmem::team_ref().sum(sums, parts, &req);
+        req.wait();
+    }
+    shmem::task moved = count_one(count);
+    const shmem::task to = std::move(moved);
+    EXPECT(refused([&] { tasks.spawn(std::move(moved)); }));
+    tasks.spawn(await(moved, count));
+    EXPECT(refused([&] { tasks.run(); }));
+    tasks.spawn(run_all(tasks));
+    for (int i = 0; i < 3; ++i) tasks.spawn(count_one(count));
+    EXPECT(refused([&] { tasks.run(); }));
+    tasks.run();
+}
+
+// Tasks that begin and end in a loop need no more of the stack than one.
+void check_depth() {
+    shmem::executor tasks;
+    long count = 0;
+    tasks.spawn(count_up_to(500'000, count));
+    tasks.run();
+    EXPECT(count == 500'000);
+}
+
+shmem::request never_used;  // is there before the library and after it
+
 }  // namespace
 
 int main() {
     const shmem::environment library;
     me = shmem::my_pe(), n = shmem::n_pes(), right = (me + 1) % n, left = (me + n - 1) % n;
     shmem::array<long> dest(5000), sums(1), parts(1), box(2);
-    static std::uint64_t question, answer;
+    static std::uint64_t question, answer, flag, go_on;
     shmem::executor tasks;
     for (size_t i = 2; i < 50; ++i) tasks.spawn(transfer(dest, i, me * 100 + static_cast<long>(i)));
     tasks.spawn(pair_of_transfers(dest));
@@ -108,6 +188,11 @@ int main() {
     ::shmem_barrier_all();
     for (size_t i = 2; i < 50; ++i) EXPECT(dest[i * 100 + 99] == left * 100 + static_cast<long>(i));
     EXPECT(dest[99] == left && dest[100] == left + 1);
+    tasks.spawn(poll(flag));
+    tasks.spawn(set(flag));
+    tasks.run();
     check_exceptions();
+    check_refusals(sums, parts, go_on);
+    check_depth();
     pass("coroutines");
 }

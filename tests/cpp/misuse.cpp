@@ -37,6 +37,10 @@ static_assert(can_put<ints, ints> && can_put<ints, const ints> && can_put<points
 static_assert(!can_put<ints, std::vector<float>> && !can_put<const ints, ints>);
 static_assert(!can_put<std::vector<std::string>, std::vector<std::string>> && !can_put<std::vector<bool>, ints>);
 
+template <class T>
+concept can_p = requires(shmem::context_ref ctx, T& dest) { ctx.p(dest, dest, 0); };
+static_assert(can_p<int> && can_p<point> && !can_p<std::string>);
+
 template <class R>
 concept can_sum = requires(shmem::team_ref team, R& dest) { team.sum(dest, dest); };
 template <class R>
@@ -75,6 +79,8 @@ int main() {
         REFUSED("dest has 4 elements: must have at least " + std::to_string(2 * members) + ", those of source for each",
                 world.fcollect(dest, source.part(0, 2)));
     if (n > 1) {
+        const std::span<char> endless(reinterpret_cast<char*>(dest.data()), SIZE_MAX / members + 1);
+        REFUSED("dest has 16 elements: must have at least", world.fcollect(endless.first(16), endless));
         shmem::array<int> uneven(members + 1);
         REFUSED("source has " + std::to_string(n + 1) + " elements: must have as many for each of " + std::to_string(n),
                 world.alltoall(uneven, uneven));
@@ -82,5 +88,8 @@ int main() {
     const shmem::team none;
     REFUSED("the team is empty: this PE must be a member", none.sync());
     REFUSED("the team is empty: this PE must be a member", none.sum(dest, dest));
+    REFUSED("the team is empty: this PE must be a member", (void)none.make_context());
+    const shmem::array<int>& constant = dest;
+    REFUSED("3 elements from 2 on: the array has 4", (void)constant.part(2, 3));
     pass("misuse");
 }

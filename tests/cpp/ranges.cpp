@@ -14,6 +14,10 @@ struct point {  // moved as bytes
     std::int32_t id;
     bool operator==(const point&) const = default;
 };
+struct made {  // not by itself
+    explicit made(long with) : what(with) {}
+    long what;
+};
 enum class colour : unsigned char { red, green };
 
 long in_data[4];  // static data is symmetric
@@ -231,6 +235,13 @@ void check_arrays() {
     const long* const place = a.data();
     shmem::array<long> b = std::move(a);
     EXPECT(b.data() == place && a.empty());  // NOLINT: what a moved array is
+    ::shmem_sync_all();
+    const shmem::array<long>& constant = b;
+    shmem::context_ref().put(b.part(0, 2), constant.part(3, 2), me);
+    EXPECT(b[0] == 7 && b[1] == 7);
+    shmem::array<made> others(1, made(me));
+    ::shmem_barrier_all();
+    EXPECT(shmem::context_ref().g(others[0], right).what == right);
     ::shmem_sync_all();
     b = shmem::array<long>(3);
     EXPECT(b.size() == 3 && b[2] == 0);

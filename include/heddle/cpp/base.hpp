@@ -53,7 +53,7 @@ struct copied {
 template <class D, class S, class T = std::ranges::range_value_t<D>>
 copied<T> fitting(const char* call, D& dest, const S& source, size_t times, const place& at) {
     const size_t n = std::ranges::size(source), has = std::ranges::size(dest);
-    if (has < n * times)
+    if (n > has / times)
         refuse(call,
                "dest has " + std::to_string(has) + " elements: must have at least " + std::to_string(n * times) +
                    (times == 1 ? ", as source has" : ", those of source for each member"),
@@ -128,8 +128,7 @@ class environment {
         }
         ::shmem_finalize();
     }
-    environment(const environment&) = delete;
-    environment& operator=(const environment&) = delete;
+    environment& operator=(environment&&) = delete;
 
   private:
     int exceptions_ = std::uncaught_exceptions();
@@ -191,6 +190,9 @@ class array {
                            at);
         return {data_ + first, count};
     }
+    std::span<const T> part(size_t first, size_t count, const detail::place& at = detail::place::current()) const {
+        return const_cast<array*>(this)->part(first, count, at);
+    }
     /* The array of another PE, for loads and stores; empty where these do not reach it. */
     std::span<T> on(int pe) const {
         T* const there = data_ ? static_cast<T*>(::shmem_ptr(data_, pe)) : nullptr;
@@ -219,7 +221,10 @@ class request {
         detail::require_success(::shmemx_request_allocate(&made.handle_, SHMEMX_REQUEST_SHARED), "request::shared", at);
         return made;
     }
-    ~request() { ::shmemx_request_free(&handle_); }
+    ~request() {
+        if (handle_ != SHMEMX_REQUEST_NULL) /* one without operations may outlive the library */
+            ::shmemx_request_free(&handle_);
+    }
     request(request&& other) noexcept : handle_(std::exchange(other.handle_, SHMEMX_REQUEST_NULL)) {}
     request& operator=(request&& other) noexcept {
         std::swap(handle_, other.handle_);
@@ -244,8 +249,7 @@ class capture {
   public:
     explicit capture(request& to) : to_(to) { ::shmemx_request_begin(to.handle()); }
     ~capture() { ::shmemx_request_end(to_.handle()); }
-    capture(const capture&) = delete;
-    capture& operator=(const capture&) = delete;
+    capture& operator=(capture&&) = delete;
 
   private:
     request& to_;

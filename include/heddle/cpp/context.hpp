@@ -5,6 +5,9 @@
 
 #include <heddle/cpp/base.hpp>
 
+#include <array>
+#include <bit>
+
 namespace shmem {
 
 /* A context that something else owns: by default SHMEM_CTX_DEFAULT. */
@@ -51,6 +54,7 @@ class context_ref {
 
     /* One value. */
     template <class T>
+        requires std::is_trivially_copyable_v<T>
     void p(T& dest, std::type_identity_t<T> value, int pe) const {
         if constexpr (detail::has_own_function<T>)
             ::shmem_p(ctx_, &dest, value, pe);
@@ -63,9 +67,9 @@ class context_ref {
         if constexpr (detail::has_own_function<T>) {
             return ::shmem_g(ctx_, &source, pe);
         } else {
-            T value;
-            ::shmem_ctx_getmem(ctx_, &value, &source, sizeof value, pe);
-            return value;
+            std::array<std::byte, sizeof(T)> bytes;
+            ::shmem_ctx_getmem(ctx_, bytes.data(), &source, sizeof(T), pe);
+            return std::bit_cast<T>(bytes);
         }
     }
 

@@ -1,16 +1,8 @@
-/* Of shmem.hpp: coroutines that wait for requests, and what carries them out in one thread.
+/* Of shmem.hpp: coroutines that wait for requests (co_await request), and what carries them out in one thread.
  *
- *     shmem::task send(int pe) {
- *         shmem::request req;
- *         shmem::context_ref().put(dest, source, pe, req);
- *         co_await req;            // other tasks of the executor go on meanwhile
- *     }
- *     shmem::executor tasks;
- *     tasks.spawn(send(1));
- *     tasks.run();                 // until all are done
- *
- * A task begins when the executor runs it, or when another task co_awaits it. Where no task can go on, run() sleeps in
- * shmemx_request_wait_any. Tasks of one executor never run at the same time. Members of a team that post collectives
+ * A task begins when the executor runs it, or when another task co_awaits it: one of the two, once. Tasks of one executor
+ * never run at the same time. A task whose requests are complete at once lets the others go on as well, at every 32nd
+ * co_await. Where no task can go on, run() sleeps in shmemx_request_wait_any. Members of a team that post collectives
  * from tasks see to the same order on all of them. */
 #ifndef HEDDLE_CPP_COROUTINE_HPP
 #define HEDDLE_CPP_COROUTINE_HPP
@@ -29,13 +21,12 @@ class task;
 class executor {
   public:
     executor() = default;
-    executor(const executor&) = delete;
-    executor& operator=(const executor&) = delete;
+    executor& operator=(executor&&) = delete;
     inline ~executor();
 
-    inline void spawn(task one);
+    inline void spawn(task one, const detail::place& at = detail::place::current());
     /* Returns when all tasks are done. What a task throws is thrown here; the next call goes on with the others. */
-    inline void run();
+    inline void run(const detail::place& at = detail::place::current());
 
   private:
     friend class task;
@@ -44,19 +35,13 @@ class executor {
         std::coroutine_handle<> who;
     };
 
+    /* A task that begins another one, or ends, leaves the next one here: no frame is on the stack of another. */
     void resume_ready() {
-        for (size_t now = ready_.size(); now > 0; --now) {
-            const std::coroutine_handle<> next = ready_.front();
+        for (size_t now = ready_.size(); now > 0 && !ready_.empty(); --now) {
+            next_ = ready_.front();
             ready_.pop_front();
-            next.resume();
+            while (next_) std::exchange(next_, nullptr).resume();
         }
-    }
-    void wake_all_of(const request* of) {
-        std::erase_if(waiting_, [&](const waiting& one) {
-            if (one.of == of)
-                ready_.push_back(one.who);
-            return one.of == of;
-        });
     }
     /* Those whose request is complete can go on: at least one, if no other task can. */
     void wake() {
@@ -72,11 +57,17 @@ class executor {
                 return;
             request* const complete = waiting_[which].of;
             *complete->handle() = handles_[which];
-            wake_all_of(complete);
+            std::erase_if(waiting_, [&](const waiting& one) {
+                if (one.of == complete)
+                    ready_.push_back(one.who);
+                return one.of == complete;
+            });
         }
     }
     inline void end_tasks();
 
+    unsigned complete_ = 0; /* awaited requests that were complete at once */
+    std::coroutine_handle<> next_;
     std::deque<std::coroutine_handle<>> ready_;
     std::vector<waiting> waiting_;
     std::vector<shmemx_request_t> handles_;
@@ -106,17 +97,20 @@ class [[nodiscard]] task {
     struct awaiting_request {
         request& of;
         executor* where;
-        bool await_ready() { return of.test(); }
-        void await_suspend(std::coroutine_handle<> who) { where->waiting_.push_back({&of, who}); }
+        bool is_complete = of.test();
+        bool await_ready() { return is_complete && ++where->complete_ % 32 != 0; }
+        void await_suspend(std::coroutine_handle<> who) {
+            is_complete ? where->ready_.push_back(who) : where->waiting_.push_back({&of, who});
+        }
         void await_resume() {}
     };
     struct awaiting_task;
+    inline promise_type& begin(const char* call, executor* where, const detail::place& at) const;
     /* At its end a task goes on with the one that awaits it. */
     struct ending {
         bool await_ready() noexcept { return false; }
-        std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept { return next; }
+        inline void await_suspend(handle_type who) noexcept;
         void await_resume() noexcept {}
-        std::coroutine_handle<> next;
     };
 
     handle_type handle_;
@@ -124,25 +118,37 @@ class [[nodiscard]] task {
 
 struct task::promise_type {
     executor* where = nullptr;
-    std::coroutine_handle<> awaited_by = std::noop_coroutine();
+    std::coroutine_handle<> awaited_by;
     std::exception_ptr thrown;
 
     task get_return_object() { return task(handle_type::from_promise(*this)); }
     std::suspend_always initial_suspend() { return {}; }
-    ending final_suspend() noexcept { return {awaited_by}; }
+    ending final_suspend() noexcept { return {}; }
     void return_void() {}
     void unhandled_exception() { thrown = std::current_exception(); }
     awaiting_request await_transform(request& of) { return {of, where}; }
-    inline awaiting_task await_transform(const task& of);
+    inline awaiting_task await_transform(const task& of, const detail::place& at = detail::place::current());
 };
+
+inline void task::ending::await_suspend(handle_type who) noexcept {
+    who.promise().where->next_ = who.promise().awaited_by;
+}
+
+inline task::promise_type& task::begin(const char* call, executor* where, const detail::place& at) const {
+    if (!handle_ || handle_.promise().where)
+        detail::refuse(call, handle_ ? "the task has begun: it may be spawned or awaited once" : "the task has moved",
+                       at);
+    handle_.promise().where = where;
+    return handle_.promise();
+}
 
 struct task::awaiting_task {
     promise_type& of;
     bool is_done;
     bool await_ready() { return is_done; }
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<> who) {
+    void await_suspend(std::coroutine_handle<> who) {
         of.awaited_by = who;
-        return handle_type::from_promise(of);
+        of.where->next_ = handle_type::from_promise(of);
     }
     void await_resume() {
         if (of.thrown)
@@ -150,15 +156,16 @@ struct task::awaiting_task {
     }
 };
 
-inline task::awaiting_task task::promise_type::await_transform(const task& of) {
-    of.handle_.promise().where = where;
-    return {of.handle_.promise(), of.handle_.done()};
+inline task::awaiting_task task::promise_type::await_transform(const task& of, const detail::place& at) {
+    if (of.handle_ && of.handle_.done())
+        return {of.handle_.promise(), true};
+    return {of.begin("task", where, at), false};
 }
 
 inline executor::~executor() = default;
 
-inline void executor::spawn(task one) {
-    one.handle_.promise().where = this;
+inline void executor::spawn(task one, const detail::place& at) {
+    one.begin("executor::spawn", this, at);
     ready_.push_back(one.handle_);
     tasks_.push_back(std::move(one));
 }
@@ -176,12 +183,11 @@ inline void executor::end_tasks() {
         std::rethrow_exception(thrown);
 }
 
-inline void executor::run() {
+inline void executor::run(const detail::place& at) {
     for (end_tasks(); !tasks_.empty(); end_tasks()) {
         wake();
         if (ready_.empty())
-            detail::refuse("executor::run", "a task awaits what will not end: a task may be awaited once",
-                           detail::place::current());
+            detail::refuse("executor::run", "called by one of its own tasks, which it would wait for", at);
         resume_ready();
     }
 }

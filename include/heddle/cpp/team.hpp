@@ -23,7 +23,10 @@ class team_ref {
     int n_pes() const { return ::shmem_team_n_pes(team_); }
     /* The number in another team of the member `pe`; -1: not there. */
     int translate(int pe, team_ref to = {}) const { return ::shmem_team_translate_pe(team_, pe, to.team_); }
-    context make_context(long options = 0, const place& at = place::current()) const { return {team_, options, at}; }
+    context make_context(long options = 0, const place& at = place::current()) const {
+        member("make_context", at);
+        return {team_, options, at};
+    }
 
     void sync(request* req = nullptr, const place& at = place::current()) const {
         member("sync", at);
