@@ -21,7 +21,7 @@ apt_install() { # apt_install PACKAGES, a list in one word; the output appears w
     echo "installing:$1"
     # shellcheck disable=SC2086
     { apt-get update -qq &&
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $1; } >"$log" 2>&1
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 $1; } >"$log" 2>&1
     failed=$?
     [ $failed = 0 ] || cat "$log" >&2
     rm -f "$log"
