@@ -1,6 +1,7 @@
 """The Debian packages in an empty Debian 12 beside Open MPI's: installed, used, chosen by alternatives, removed."""
 
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -87,6 +88,56 @@ def test_open_mpi_can_be_chosen(installed):
         for name in ("oshcc", "oshrun"):
             installed.run("update-alternatives", "--auto", name)
     assert "Heddle" in installed.run("oshcc", "--version")
+
+
+def alternatives(debian, name):
+    """Whether one was chosen by hand, and which one applies."""
+    text = debian.run("update-alternatives", "--query", name)
+    return tuple(re.search(f"^{key}: (.*)$", text, flags=re.M)[1] for key in ("Status", "Value"))
+
+
+def test_a_choice_survives(installed):
+    """That of an administrator, when the packages of either library are installed again."""
+    for name in ("oshcc", "oshrun"):
+        installed.run("update-alternatives", "--set", name, f"/usr/bin/{name}.openmpi")
+    try:
+        installed.run("sh", "-c", "dpkg --install /packages/libheddle-dev_*.deb /packages/heddle-tools_*.deb")
+        installed.run("apt-get", "install", "-y", "-qq", "--reinstall", "openmpi-bin")
+        for name in ("oshcc", "oshrun"):
+            assert alternatives(installed, name) == ("manual", f"/usr/bin/{name}.openmpi")
+    finally:
+        for name in ("oshcc", "oshrun"):
+            installed.run("update-alternatives", "--auto", name)
+
+
+def test_a_removal_that_fails(installed):
+    """The package is still there, and so is the name of its program."""
+    script = installed.root / "var/lib/dpkg/info/heddle-tools.prerm"
+    kept = script.read_text()
+    script.write_text(kept + "exit 1\n")
+    try:
+        text = installed.run("sh", "-c", "dpkg --remove heddle-tools || echo status $?")
+    finally:
+        script.write_text(kept)
+    assert "status 1" in text, text
+    assert alternatives(installed, "oshrun") == ("auto", "/usr/bin/oshrun.heddle")
+    installed.run("oshrun.openmpi", "--version")
+    install(installed, "heddle-tools")
+
+
+def test_alternatives_of_the_administrator(installed):
+    """They may be there before the package, which adds its own. Open MPI's file gets its name back when that goes."""
+    installed.run("apt-get", "remove", "-y", "-qq", "openmpi-bin", "heddle-tools")
+    other = ("update-alternatives", "--quiet", "--install", "/usr/bin/oshrun", "oshrun", "/usr/bin/true", "100")
+    installed.run(*other)
+    install(installed, "heddle-tools")
+    assert alternatives(installed, "oshrun") == ("auto", "/usr/bin/true")
+    assert "openmpi" not in installed.run("update-alternatives", "--list", "oshrun")
+    installed.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "openmpi-bin")
+    text = installed.run("dpkg", "--remove", "heddle-tools")
+    assert "heddle-tools: the alternatives of oshrun go with it: Open MPI's oshrun needs the name" in text
+    assert "open-mpi.org" in installed.run("oshrun", "--version")
+    install(installed, *NAMES)
 
 
 def test_pkg_config(installed):
