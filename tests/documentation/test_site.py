@@ -76,17 +76,52 @@ def test_each_setting_is_found_by_its_name(site):
     assert [name for name in names if "docs/user/settings" not in pages_with(index, name)] == []
 
 
-def test_search_works_in_a_browser_without_a_server(site, tmp_path):
-    words, page = "dest is not symmetric: heap is", "docs/site/messages.html"
+def opened(address, tmp_path, *options):
+    """What a browser without a network shows of it, as HTML."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
         pytest.skip("no browser on this machine")
     done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}",
-                           "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", "--dump-dom",
-                           f"file://{site}/search.html?q={words.replace(' ', '+')}"],
-                          capture_output=True, text=True, timeout=600)
+                           "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", *options,
+                           "--dump-dom", f"file://{address}"], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    found = re.search(r'<ul[^>]* class="search">.*?</ul>', done.stdout, re.S)
+    return done.stdout
+
+
+# Beyond the edge of a window of each width: the parts of a page that are seen, at least in part.
+CUT_OFF = """<body><script>
+    for (const width of WIDTHS) {
+        const frame = document.createElement("iframe");
+        frame.width = width;
+        frame.height = 700;
+        frame.src = "PAGE";
+        frame.onload = () => {
+            for (const part of frame.contentDocument.querySelectorAll(".article-container, .toc-tree")) {
+                const box = part.getBoundingClientRect();
+                const edge = frame.contentDocument.documentElement.clientWidth;
+                const is_cut = box.left < edge && box.right > edge + 1;
+                document.body.append(`${width} ${part.className}: ${is_cut ? "cut" : "whole"}; `);
+            }
+        };
+        document.body.append(frame);
+    }
+</script>"""
+
+
+def test_no_width_of_the_window_cuts_text_off(site, tmp_path):
+    widths = [360, 768, 1024, 1100, 1200, 1280, 1366, 1440, 1480, 1920]
+    frames = tmp_path / "frames.html"
+    frames.write_text(CUT_OFF.replace("WIDTHS", str(widths)).replace("PAGE", f"file://{site}/docs/quickstart.html"))
+    shown = opened(frames, tmp_path / "browser", "--allow-file-access-from-files")
+    for width in widths:
+        parts = re.findall(rf"{width} ([\w-]+): (\w+);", shown)
+        assert ("article-container", "whole") in parts and "cut" not in dict(parts).values(), (width, parts)
+
+
+def test_search_works_in_a_browser_without_a_server(site, tmp_path):
+    words, page = "dest is not symmetric: heap is", "docs/site/messages.html"
+    shown = opened(f"{site}/search.html?q={words.replace(' ', '+')}", tmp_path)
+    found = re.search(r'<ul[^>]* class="search">.*?</ul>', shown, re.S)
     assert found and f'href="{page}' in found.group(0), found
 
 
