@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sees to what `make` needs: scripts/require.sh build|test|cross|launchers|deb|packages ...
+# Sees to what `make` needs: scripts/require.sh build|test|cross|launchers|deb|rpm|packages ...
 # Installs what is missing with apt-get when it may (root, Debian); otherwise says exactly what to install, and exits 1.
 # Without the packages of `optional`, too, a build goes on: they are of the parts that heddle-info --missing names.
 set -u
@@ -45,6 +45,9 @@ for kind do
             ls /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.tsan* >/dev/null 2>&1 || missing="$missing libclang-rt-19-dev"
             need gfortran gfortran
             need valgrind valgrind
+            need abidiff abigail-tools
+            need meson meson
+            need modulecmd environment-modules
             need gdb gdb
             need spin spin
             need chromium chromium
@@ -87,11 +90,19 @@ for kind do
             has python3-setuptools || missing="$missing python3-setuptools"
             missing="$missing$(packages_of_parts)"
             ;;
+        rpm)
+            need chrpath chrpath
+            need cpio cpio
+            need git git
+            need rpmbuild rpm
+            need rpmlint rpmlint
+            missing="$missing$(packages_of_parts)"
+            ;;
         packages)
             PATH=$PATH:/usr/sbin need debootstrap debootstrap
             ;;
         *)
-            echo "require.sh: no such kind: $kind (build, test, cross, launchers, deb, packages)" >&2
+            echo "require.sh: no such kind: $kind (build, test, cross, launchers, deb, rpm, packages)" >&2
             exit 2
             ;;
     esac
