@@ -16,7 +16,9 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 set -- --define "_topdir $work" --define "_buildhost reproducible" --define "use_source_date_epoch_as_buildtime 1" \
     --define "clamp_mtime_to_source_date_epoch 1"
-rpm -q rpm >"$work/own.log" 2>&1 || set -- "$@" --nodeps --define "debug_package %{nil}"
+# Its script that compresses manual pages is written for bash, which Debian's sh is not.
+rpm -q rpm >"$work/own.log" 2>&1 || set -- "$@" --nodeps --define "debug_package %{nil}" \
+    --define "__brp_compress /bin/bash /usr/lib/rpm/brp-compress"
 echo "building, with messages in $work/build.log"
 if ! rpmbuild -ba "$@" "$work/heddle.spec" >"$work/build.log" 2>&1; then
     tail -n 30 "$work/build.log" >&2

@@ -58,7 +58,7 @@ class Heddle(CMakePackage):
         oshcc = which(self.prefix.bin.oshcc, required=True)
         oshcc("-O2", join_path(sources, "prefix.c"), "-o", "prefix")
         oshrun = which(self.prefix.bin.oshrun, required=True)
-        check_outputs("prefix: passed", oshrun("-n", "4", "./prefix", output=str.split, error=str.split))
+        check_outputs("prefix: pass on 4 PEs", oshrun("-n", "4", "./prefix", output=str.split, error=str.split))
 
     def test_info(self):
         """heddle-info finds nothing wrong with this machine"""
