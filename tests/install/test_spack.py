@@ -110,7 +110,8 @@ def test_its_tests_pass_on_an_installation(recipe, tmp_path, monkeypatch):
     package.test_suite = types.SimpleNamespace(current_test_cache_dir=str(tmp_path / "cache"))
     subprocess.run(["cmake", "--install", BUILD, "--prefix", package.prefix], check=True, stdout=subprocess.DEVNULL)
     package.keep_sources_of_tests()
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
     tests = [getattr(package, name) for name in dir(package) if name.startswith("test_") and name != "test_suite"]
     assert len(tests) == 2
     for test in tests:

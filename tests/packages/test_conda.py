@@ -1,6 +1,6 @@
 """The recipe for conda-forge by rattler-build itself, whose engine PyPI has: it is parsed and rendered, and the sources
-of this commit are built and packed with it. What the recipe needs of conda-forge is not reached from here: the machine's
-compilers, UCX and PMIx take its place, and its script of tests runs on the unpacked package."""
+of this commit are built and packed with it. What the recipe needs of conda-forge is not reached from here: compilers,
+UCX and PMIx of the machine take its place, and its script of tests runs on the unpacked package."""
 
 import os
 import shutil
