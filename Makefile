@@ -20,7 +20,7 @@ CHAOS_SEEDS ?= 20 # of each program
 CHAOS_FIRST ?= 1
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build build-packaged report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants test-packages validate-advice sanitize sanitize-in-process fuzz deb require-deb tarball install wheel test-wheel require-build require-test clean format
+.PHONY: help build build-packaged report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants test-packages validate-advice sanitize sanitize-in-process fuzz deb require-deb rpm require-rpm release tarball install wheel test-wheel require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -36,7 +36,7 @@ help:
 	@echo "make test-chaos            correct programs under chaos, which none may notice: CHAOS_SEEDS ($(strip $(CHAOS_SEEDS))) seeds each"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make test-mutants          which mistakes in what decides a comparison no test would see (3 minutes on 16 CPUs)"
-	@echo "make test-packages         make deb, and its packages in an empty Debian 12 beside Open MPI's (root; a mirror of Debian)"
+	@echo "make test-packages         Debian's packages in an empty Debian 12 beside Open MPI's, RPM's, conda's, a release twice (root)"
 	@echo "make validate-advice       what shmem-mt advise picks, beside everything measured at length (root; 2 hours, quiet)"
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
@@ -46,7 +46,9 @@ help:
 	@echo "make wheel                 pip's package of all of it, with Python bindings, in build/packages"
 	@echo "make test-wheel            installs that in a fresh environment, and uses it (1 minute, and what SHMEM-MT needs)"
 	@echo "make deb                   Debian packages of what is committed, in build/packages"
+	@echo "make rpm                   RPM packages of what is committed, in Fedora's order, in build/packages"
 	@echo "make tarball               the library and its tools as a folder for anywhere, in build/packages"
+	@echo "make release VERSION=1.2.3 source, binaries, checksums, notes in build/release-1.2.3, and a tag that is not pushed"
 	@echo "make format                clang-format over everything that is not generated"
 	@echo "make clean                 removes build/ and report/"
 	@echo "What is missing is installed (root, Debian), or named."
@@ -56,6 +58,9 @@ require-build:
 
 require-deb:
 	@scripts/require.sh build deb
+
+require-rpm:
+	@scripts/require.sh build rpm
 
 require-test:
 	@scripts/require.sh build test
@@ -134,7 +139,7 @@ analyze: require-test $(VENV)/ready
 	$(call configure_tests,OFF)
 	ctest --preset $(PRESET) -C analyzer -L '^analyzer$$'
 
-test-all: test test-rest test-many sanitize analyze test-apps test-chaos test-cross test-hosts test-launchers
+test-all: test test-rest test-many sanitize analyze test-apps test-chaos test-cross test-hosts test-launchers test-wheel test-packages
 	$(MAKE) fuzz FUZZ_RUNS=-1 FUZZ_SECONDS=60
 
 test-hosts: require-test $(VENV)/ready
@@ -223,11 +228,25 @@ test-wheel: wheel
 deb: require-deb
 	packaging/deb.sh
 
+# Of what is committed, too.
+rpm: require-rpm
+	packaging/rpm.sh
+
 tarball: build-packaged
 	packaging/tarball.sh $(PACKAGED)
 
-# They are installed, used and removed in an empty Debian 12, which debootstrap makes once.
-test-packages: deb $(VENV)/ready
+# What releases and their tests need of Python is an extra.
+$(VENV)/release-tools: $(VENV)/ready
+	$(VENV)/bin/pip install --quiet --editable './shmem-mt[test,release]'
+	touch $@
+
+# Of what is committed: build/release-VERSION, and a tag that is not pushed. URL: where the files will be found.
+release: require-build $(VENV)/release-tools
+	$(VENV)/bin/python -B packaging/release.py $(VERSION) $(if $(URL),--url $(URL)) $(if $(PARTS),--parts '$(PARTS)')
+
+# Debian's are installed, used and removed in an empty Debian 12, which debootstrap makes once. Then RPM's, conda's, and a
+# release, twice, in a clone.
+test-packages: deb rpm $(VENV)/release-tools
 	scripts/require.sh packages || true
 	HEDDLE_PACKAGES=$(abspath build/packages) PYTHONDONTWRITEBYTECODE=1 $(VENV)/bin/python -m pytest -q -rs -s \
 	    -p no:cacheprovider tests/packages
