@@ -1,5 +1,6 @@
 """An empty Debian 12, by debootstrap, in which packages are installed; it is made once, and copied for each run."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -35,7 +36,7 @@ class Chroot:
     def run(self, *command, user="root"):
         """Runs a command inside, as that user."""
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive",
-                       "LC_ALL": "C.UTF-8"}
+                       "LC_ALL": "C.UTF-8", "HOME": "/root" if user == "root" else "/tmp", **PIP}
         return run("chroot", f"--userspec={user}", self.root, *command, env=environment)
 
     def files(self):
@@ -47,8 +48,14 @@ class Chroot:
                 if not line.startswith(skipped) and "/__pycache__" not in line and "ld.so.cache" not in line}
 
 
+# How this machine reaches the Python package index: pip inside needs it, too.
+PIP = {name: value for name, value in os.environ.items()
+       if name.startswith("PIP_") or name.lower() in ("http_proxy", "https_proxy", "no_proxy")}
+CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
+
+
 @pytest.fixture(scope="session")
-def debian(tmp_path_factory):
+def empty():
     if os.geteuid() != 0:
         pytest.skip("debootstrap and chroot need root")
     if not shutil.which("debootstrap", path=os.environ["PATH"] + ":/usr/sbin"):
@@ -59,10 +66,16 @@ def debian(tmp_path_factory):
         run("debootstrap", "--variant=minbase", "bookworm", unfinished, mirror(),
             env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
         unfinished.rename(EMPTY)
-    root = tmp_path_factory.mktemp("chroot") / "debian"
-    run("cp", "-a", EMPTY, root)
-    for name in ("resolv.conf", "hosts"):
-        shutil.copy(Path("/etc") / name, root / "etc" / name)
+    return EMPTY
+
+
+@contextlib.contextmanager
+def copy_of(empty, root):
+    """A copy of the empty Debian that can be worked in, with this machine's way to the network."""
+    run("cp", "-a", empty, root)
+    for name in ("/etc/resolv.conf", "/etc/hosts", *filter(os.path.exists, CERTIFICATES)):
+        (root / name[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(name, root / name[1:])
     mounted = []
     try:
         for kind, folder in (("proc", "proc"), ("sysfs", "sys")):  # UCX looks there for the network's devices
@@ -73,3 +86,16 @@ def debian(tmp_path_factory):
         for folder in reversed(mounted):
             run("umount", folder)
         shutil.rmtree(root)
+
+
+@pytest.fixture(scope="session")
+def debian(empty, tmp_path_factory):
+    with copy_of(empty, tmp_path_factory.mktemp("chroot") / "debian") as chroot:
+        yield chroot
+
+
+@pytest.fixture
+def fresh(empty, tmp_path):
+    """Another one, for one test."""
+    with copy_of(empty, tmp_path / "debian") as chroot:
+        yield chroot

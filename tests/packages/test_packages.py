@@ -170,6 +170,16 @@ def test_suite_says_what_it_lacks(installed):
     assert 'shmem-mt --setup' in text and "status 1" in text, text
 
 
+def test_suite_gets_what_it_lacks(installed):
+    """--setup, by pip from PyPI, with what Debian has in a version that suffices; then the suite runs."""
+    install(installed, "shmem-mt", "python3-venv")
+    said = installed.run("shmem-mt", "--setup")
+    assert said.startswith("shmem-mt: ready, with /root/.local/share/shmem-mt/python"), said
+    assert "latency" in installed.run("shmem-mt", "list")
+    assert "program starts of Heddle" in installed.run("shmem-mt", "run", "--dry-run", "--only", "latency")
+    shutil.rmtree(installed.root / "root/.local/share/shmem-mt")
+
+
 def test_removal_leaves_nothing(installed):
     """Open MPI's programs have their names again. The state before is made by the removal of all and compared with a
     second installation and removal."""
