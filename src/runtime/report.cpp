@@ -9,6 +9,7 @@
 #include <heddle/constants.h>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 namespace heddle::runtime {
@@ -29,12 +30,27 @@ void report_mpi() {
                  this_job.n_pes);
 }
 
+// Open MPI's name for the heap's size, which it reads beside the standard's, is no misspelt setting. A program whose heap
+// is smaller than it asked for has this line.
+void report_heap_size_unread() {
+    static bool is_told = false;  // written by PE 0 alone, in its inits
+    const char* const elsewhere = getenv("SHMEM_SYMMETRIC_HEAP_SIZE");
+    if (is_told || !elsewhere || getenv("SHMEM_SYMMETRIC_SIZE") || getenv("SMA_SYMMETRIC_SIZE"))
+        return;
+    is_told = true;
+    base::report("shmem_init",
+                 "SHMEM_SYMMETRIC_HEAP_SIZE=%s has no effect, it is Open MPI's: the heap has %zu bytes; right would be "
+                 "SHMEM_SYMMETRIC_SIZE=%s",
+                 elsewhere, base::settings.symmetric_size, elsewhere);
+}
+
 }  // namespace
 
 void report_start() {
     if (bootstrap::job.pe != 0)
         return;
     report_mpi();
+    report_heap_size_unread();
     if (base::settings.version)
         fprintf(stderr, "%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
     if (!base::settings.info)

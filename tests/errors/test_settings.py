@@ -70,6 +70,19 @@ def test_setting_of_one_pe_is_said_by_it():
                     r"false, 1 or 0\)")
 
 
+def test_open_mpis_name_of_the_heaps_size_is_said_once():
+    result = execute([OSHRUN, "-n", 3, INIT, "init"], SHMEM_SYMMETRIC_HEAP_SIZE="4M")
+    line = (f"heddle [pe 0] shmem_init: SHMEM_SYMMETRIC_HEAP_SIZE=4M has no effect, it is Open MPI's: the heap has "
+            f"{1 << 30} bytes; right would be SHMEM_SYMMETRIC_SIZE=4M\n")
+    assert (result.status, result.err) == (0, line), result
+
+
+@pytest.mark.parametrize("name", ["SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE"])
+def test_open_mpis_name_beside_the_standards_is_not_spoken_of(name):
+    result = execute([OSHRUN, "-n", 3, INIT, "init"], **{"SHMEM_SYMMETRIC_HEAP_SIZE": "8M", name: "4M"})
+    assert (result.status, result.err) == (0, ""), result
+
+
 MISSPELT = [("HEDDLE_CHEK", "HEDDLE_CHECK"), ("SHMEM_SYMETRIC_SIZE", "SHMEM_SYMMETRIC_SIZE"),
             ("SMA_SYMMETRIC_SIZES", "SMA_SYMMETRIC_SIZE"), ("HEDDLE_NET_CHANNEL", "HEDDLE_NET_CHANNELS")]
 
