@@ -7,6 +7,7 @@
 #include "memory/symmetric.h"
 #include "os/clock.h"
 #include "os/registers.h"
+#include "os/thread_id.h"
 
 #include <heddle/abi.h>
 #include <sys/mman.h>
@@ -148,16 +149,16 @@ void send_again(int signal, siginfo_t* info) {
     sigemptyset(&one);
     sigaddset(&one, signal);
     pthread_sigmask(SIG_BLOCK, &one, nullptr);
-    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), signal, info) != 0)
-        syscall(SYS_tgkill, getpid(), gettid(), signal);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), os::thread_id(), signal, info) != 0)
+        syscall(SYS_tgkill, getpid(), os::thread_id(), signal);
 }
 
 void crashed(int signal, siginfo_t* info, void* context) {
     const int error = errno;
     pid_t nobody = 0;
     // Relaxed: only the swap matters.
-    const bool is_first = reporter.compare_exchange_strong(nobody, gettid(), std::memory_order_relaxed);
-    if (!is_first && nobody != gettid())
+    const bool is_first = reporter.compare_exchange_strong(nobody, os::thread_id(), std::memory_order_relaxed);
+    if (!is_first && nobody != os::thread_id())
         os::sleep_ns(uint64_t{kPatienceS} * 1000000000);  // the first thread's signal ends this thread, too
     const Registers registers = os::registers_of(context);
     if (is_first && owner == getpid()) {

@@ -4,6 +4,7 @@
 #include "bootstrap/launcher_api.h"
 #include "os/clock.h"
 #include "os/own_thread.h"
+#include "os/thread_id.h"
 
 #include <pmix.h>
 #include <pthread.h>
@@ -166,7 +167,7 @@ std::atomic<pid_t> watchdog_id{0};  // relaxed: read behind the thread's end, wh
 
 // Ends this PE with a word, unless the request is answered before the longest wait has passed.
 void* end_when_late(void* request) {
-    watchdog_id.store(gettid(), std::memory_order_relaxed);
+    watchdog_id.store(os::thread_id(), std::memory_order_relaxed);
     if (wait_for_answer(static_cast<Request*>(request), PMIX_SUCCESS, end_of_wait(), nullptr) != PMIX_ERR_TIMEOUT)
         return nullptr;
     const char* const rank = getenv("PMIX_RANK");
@@ -225,7 +226,7 @@ bool init(LauncherJob* job, uint64_t timeout_s, void (*lost)(const char*), char*
     // A thread that is joined is one of the process for a moment yet, and must not be counted as the launcher's.
     constexpr int kLooks = 1000;
     const pid_t process_id = getpid();
-    for (int i = 0; i < kLooks && tgkill(process_id, watchdog_id.load(std::memory_order_relaxed), 0) == 0; ++i)
+    for (int i = 0; i < kLooks && os::has_thread(process_id, watchdog_id.load(std::memory_order_relaxed)); ++i)
         os::sleep_ns(os::kMillisecondNs / 10);
     return is_well;
 }

@@ -15,6 +15,7 @@
 #include "operations/observer.h"
 #include "os/clock.h"
 #include "os/locked.h"
+#include "os/thread_id.h"
 #include "progress/engine.h"
 #include "team/team.h"
 
@@ -96,7 +97,7 @@ void begin(PeStatus& mine, SleepingWait& wait) {
     WaitState state;
     state.since_ns = wait.begin_ns;
     state.step = progress::AtStep::current();
-    state.thread = gettid();
+    state.thread = os::thread_id();
     state.node = job.node;
     strncpy(state.function, wait.function, sizeof state.function - 1);
     if (wait.target)

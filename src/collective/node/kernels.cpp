@@ -2,7 +2,11 @@
 
 #include "collective/node/copy.h"
 
-#if __has_include(<sys/platform/x86.h>)
+#include <features.h>
+
+// The loader tells since glibc 2.33, which the headers alone do not say: theirs may be newer than the C library that is
+// linked.
+#if __GLIBC_PREREQ(2, 33) && __has_include(<sys/platform/x86.h>)
 #define _Bool bool  // the header (glibc 2.36) is C
 #include <sys/platform/x86.h>
 #undef _Bool
