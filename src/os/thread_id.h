@@ -1,5 +1,5 @@
-// Thread id: the kernel's number of a thread. The C library has gettid and tgkill since glibc 2.30 only, and the packages
-// that pip and tar unpack are for older ones. Threads: any. Signal handlers: safe.
+// Thread id: the kernel's number of a thread. The C library has gettid and tgkill since glibc 2.30 only, and the
+// packages that pip and tar unpack are for older ones. Threads: any. Signal handlers: safe.
 #pragma once
 
 #include <sys/syscall.h>

@@ -30,8 +30,8 @@ void report_mpi() {
                  this_job.n_pes);
 }
 
-// Open MPI's name for the heap's size, which it reads beside the standard's, is no misspelt setting. A program whose heap
-// is smaller than it asked for has this line.
+// Open MPI's name for the heap's size, which it reads beside the standard's, is no misspelt setting. The line is for a
+// program whose heap has another size than its environment asks for.
 void report_heap_size_unread() {
     static bool is_told = false;  // written by PE 0 alone, in its inits
     const char* const elsewhere = getenv("SHMEM_SYMMETRIC_HEAP_SIZE");

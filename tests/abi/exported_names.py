@@ -22,7 +22,8 @@ OWN = {"heddle_abi_1", "heddle_streams_2", "heddle_streams_epoch_1", "heddle_tea
 # Names without the prefix, from before there was a specification.
 OLD = {"start_pes", "_my_pe", "_num_pes", "shmalloc", "shfree", "shrealloc", "shmemalign"}
 MOST_TLS_BYTES = 768
-NEEDED = re.compile(r"libc\.so\.6|ld-linux-[\w-]+\.so\.\d+")
+# libpthread and libdl are parts of the C library, which old ones have apart (packaging/portable.sh).
+NEEDED = re.compile(r"lib(c\.so\.6|pthread\.so\.0|dl\.so\.2)|ld-linux-[\w-]+\.so\.\d+")
 
 
 def output(*command: str) -> str:

@@ -70,6 +70,56 @@ def test_pieces_of_programs_compile(tmp_path):
         assert done.returncode == 0, f"{page}: {done.stderr}"
 
 
+# The same of C++ and of Fortran: what a piece of such a page names, before it, and where its statements begin.
+AROUND_CPP = """#include <shmem.hpp>
+#include <span>
+#include <vector>
+shmem::task add_up(std::span<double> dest);
+%s
+void piece(int n, std::vector<std::span<double>>& parts, shmem::array<double>& source);
+void piece(int n, std::vector<std::span<double>>& parts, shmem::array<double>& source) {
+%s
+}
+"""
+AROUND_FORTRAN = """program piece
+use shmem
+implicit none
+integer(c_int) :: pe = 0
+integer(c_size_t) :: rows = 2, columns = 3
+%s
+end program
+"""
+
+
+def indented(page, pattern):
+    prose = re.sub(r"^```.*?^```$", "", (ROOT / f"docs/user/{page}.md").read_text(), flags=re.S | re.M)
+    return [block for block in re.findall(r"(?:^    .*\n|^ *\n(?=    ))+", prose, flags=re.M)
+            if re.search(pattern, block)]
+
+
+def compiles(tmp_path, compiler, name, text):
+    (tmp_path / name).write_text(text)
+    done = subprocess.run([BUILD / "bin" / compiler[0], *compiler[1:], "-Wall", "-Wextra", "-Werror", "-c", name, "-o",
+                           "a.o"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + text
+
+
+def test_pieces_of_cpp_compile(tmp_path):
+    whole, piece = indented("cpp", "shmem::")
+    compiles(tmp_path, ["oshc++", "-std=c++20"], "whole.cpp", whole)
+    function, statements = piece.split("\n\n")
+    compiles(tmp_path, ["oshc++", "-std=c++20"], "piece.cpp", AROUND_CPP % (function, statements))
+
+
+def test_pieces_of_fortran_compile(tmp_path):
+    if not (BUILD / "bin/oshfort").exists():
+        pytest.skip("this build has no Fortran")
+    found = indented("fortran", "::")
+    assert len(found) == 3
+    for block in found:
+        compiles(tmp_path, ["oshfort", "-Wno-unused-variable"], "piece.f90", AROUND_FORTRAN % block)
+
+
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory):
     """Name to executable."""

@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+PROGRAMS = Path(__file__).resolve().parents[1] / "python"
 HELLO = """\
 import heddle
 
@@ -74,6 +75,10 @@ def try_out(environment: Environment, wheel: Path, python: str) -> None:
     step("oshcc hello.c", "oshcc", "-Wall", "-Werror", "hello.c", "-o", "hello")
     said = step("oshrun -n 4 ./hello", "oshrun", "-n", "4", "./hello")
     wants("hello.c", said, sorted(said.splitlines()) == [f"PE {me} of 4" for me in range(4)])
+    for name in ("families", "objects", "errors", "restart"):
+        said = step(f"oshrun -n 3 python {name}_program.py", "oshrun", "-n", "3", "python",
+                    PROGRAMS / f"{name}_program.py")
+        wants(name, said, said.startswith(f"{name}: pass on 3 PEs"))
     step("oshc++ hello.c", "oshc++", "-x", "c++", "hello.c", "-o", "hello++")
     said = step("heddle-info --check", "heddle-info", "--check")
     wants("heddle-info", said, "found nothing wrong" in said)
@@ -99,6 +104,7 @@ def try_out(environment: Environment, wheel: Path, python: str) -> None:
 def main() -> int:
     wheel, python = Path(sys.argv[1]).resolve(), sys.argv[2] if len(sys.argv) > 2 else sys.executable
     version = subprocess.run([python, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    wants("the oldest C library", wheel.name, "-manylinux_2_28_" in wheel.name)
     print(f"{wheel.name}, {wheel.stat().st_size / 1e6:.1f} MB, with {version}")
     with tempfile.TemporaryDirectory() as folder:
         try_out(Environment(Path(folder)), wheel, python)

@@ -1,4 +1,4 @@
-"""An empty Debian 12, by debootstrap, in which packages are installed; it is made once, and copied for each run."""
+"""Empty Debians, by debootstrap, in which packages are installed; each is made once, and copied for each run."""
 
 import contextlib
 import os
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 PACKAGES = Path(os.environ["HEDDLE_PACKAGES"])
-EMPTY = PACKAGES / "debian-12"
 LIMIT_S = 3600
 
 
@@ -54,19 +53,25 @@ PIP = {name: value for name, value in os.environ.items()
 CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
 
 
-@pytest.fixture(scope="session")
-def empty():
+def made(name, release):
+    """An empty Debian, which is made once."""
     if os.geteuid() != 0:
         pytest.skip("debootstrap and chroot need root")
     if not shutil.which("debootstrap", path=os.environ["PATH"] + ":/usr/sbin"):
         pytest.skip("no debootstrap on this machine")
-    if not EMPTY.exists():
-        unfinished = EMPTY.with_suffix(".unfinished")
+    empty = PACKAGES / name
+    if not empty.exists():
+        unfinished = empty.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
-        run("debootstrap", "--variant=minbase", "bookworm", unfinished, mirror(),
+        run("debootstrap", "--variant=minbase", release, unfinished, mirror(),
             env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
-        unfinished.rename(EMPTY)
-    return EMPTY
+        unfinished.rename(empty)
+    return empty
+
+
+@pytest.fixture(scope="session")
+def empty():
+    return made("debian-12", "bookworm")
 
 
 @contextlib.contextmanager
@@ -98,4 +103,11 @@ def debian(empty, tmp_path_factory):
 def fresh(empty, tmp_path):
     """Another one, for one test."""
     with copy_of(empty, tmp_path / "debian") as chroot:
+        yield chroot
+
+
+@pytest.fixture
+def older(tmp_path):
+    """The oldest Debian that mirrors have: glibc 2.31, gcc 10."""
+    with copy_of(made("debian-11", "bullseye"), tmp_path / "debian") as chroot:
         yield chroot
