@@ -55,7 +55,9 @@ NOT_RUN = {
     "ray": "needs Ray: the page says with which version it was run",
 }
 # What ends otherwise than with status 0.
-FAILS = {"oshrun --chaos-runs 100 -n 2 ./missing_fence": "the program has the mistake that the page is about"}
+FAILS = {"oshrun --chaos-runs 100 -n 2 ./missing_fence": "the program has the mistake that the page is about",
+         "oshrun -n 4 --env HEDDLE_ABORT=1 gdb -batch -ex run -ex bt --args ./prog arguments":
+             "gdb has no stack to show of a program without a mistake"}
 # What prints something else than the page: numbers of processes, times, seeds.
 VARIES = ("oshrun --chaos-runs", "oshrun -n 4 --timeout 10 ./ring", "oshrun -n 2 ./missing_fence")
 # Run with one word more, which leaves the measuring out and reads the command like the whole.
@@ -126,12 +128,16 @@ def reason_not_to_run(command):
     return next((reason for start, reason in NOT_RUN.items() if command.startswith(start)), None)
 
 
+# What stands for a reader's own folders, in the order of the replacements.
+PLACEHOLDERS = {"build/release": f"{BUILD}", "--preset release": f"--test-dir {BUILD}",
+                "PREFIX/share/heddle/fortran": f"{BUILD}/fortran", "PREFIX": f"{BUILD}", "oshrun --flag": "oshrun",
+                "A/osh": f"{BUILD}/bin/osh", "B/osh": f"{BUILD}/bin/osh", "/opt/x/osh": f"{BUILD}/bin/osh"}
+
+
 def fixed(text):
-    """With what stands for a reader's own folders."""
-    for placeholder, own in {"PREFIX": str(BUILD), "A/osh": f"{BUILD}/bin/osh", "B/osh": f"{BUILD}/bin/osh",
-                             "B/oshrun --flag": f"{BUILD}/bin/oshrun", "/opt/x/osh": f"{BUILD}/bin/osh"}.items():
+    for placeholder, own in PLACEHOLDERS.items():
         text = text.replace(placeholder, own)
-    return text.replace("oshrun --flag", "oshrun")
+    return text
 
 
 @pytest.fixture
@@ -145,7 +151,8 @@ def folder(tmp_path):
             shutil.copy(source, tmp_path)
     (tmp_path / "both.c").write_text(BOTH)
     (tmp_path / "FILE").write_text("n1\nn2:4\nn3 slots=2\n")
-    shutil.copy(tmp_path / "hello.c", tmp_path / "prog.c")
+    for suffix in (".c", ".f90"):
+        shutil.copy(tmp_path / f"hello{suffix}", tmp_path / f"prog{suffix}")
     for name in ("ring", "hello", "prog"):
         subprocess.run([BUILD / "bin/oshcc", "-O2", f"{name}.c", "-o", name], cwd=tmp_path, check=True)
     for name in ("server", "client", "program"):
@@ -163,17 +170,16 @@ def environment():
 def run(command, folder):
     more = next((f" {word}" for part, word in SHORTER.items() if part in command), "")
     text = re.sub(r"\s+#.*$", "", fixed(command)) + more
-    place = ROOT if program_of(text) == "ctest" or text.startswith("build/") else folder
-    return subprocess.run(["bash", "-c", text], cwd=place, env=environment(), capture_output=True, text=True,
+    return subprocess.run(["bash", "-c", text], cwd=folder, env=environment(), capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=TIMEOUT_S)
 
 
 def lacks(command):
-    """What of the programs this machine or build has not."""
+    """What of the programs this machine or build has not, or null."""
     if program_of(command) == "oshfort" and not (BUILD / "bin/oshfort").exists():
         return "oshfort"
-    return next((name for name in ("mpicc", "mpirun", "gdb", "addr2line")
-                 if re.search(rf"(^|[ =]){name} ", command) and not shutil.which(name)), None)
+    return next((name for name in ("mpicc", "mpirun", "gdb", "addr2line", "srun")
+                 if re.search(rf"(^|[ =']){name} ", command) and not shutil.which(name)), None)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if SHELL[page]], ids=lambda page: str(page.relative_to(ROOT)))

@@ -16,7 +16,7 @@ ENDS = """#include <shmem.h>
 #include <string.h>
 #include <unistd.h>
 int main(int argc, char** argv) {
-    int* volatile nothing = 0;
+    volatile int* volatile nothing = 0;
     shmem_init();
     if (shmem_my_pe() == 1 && strcmp(argv[argc - 1], "crash") == 0)
         *nothing = 1;
