@@ -76,9 +76,9 @@ def try_out(environment: Environment, wheel: Path, python: str) -> None:
     said = step("oshrun -n 4 ./hello", "oshrun", "-n", "4", "./hello")
     wants("hello.c", said, sorted(said.splitlines()) == [f"PE {me} of 4" for me in range(4)])
     for name in ("families", "objects", "errors", "restart"):
-        said = step(f"oshrun -n 3 python {name}_program.py", "oshrun", "-n", "3", "python",
+        said = step(f"oshrun -n 2 python {name}_program.py", "oshrun", "-n", "2", "python",
                     PROGRAMS / f"{name}_program.py")
-        wants(name, said, said.startswith(f"{name}: pass on 3 PEs"))
+        wants(name, said, said.startswith(f"{name}: pass on 2 PEs"))
     step("oshc++ hello.c", "oshc++", "-x", "c++", "hello.c", "-o", "hello++")
     said = step("heddle-info --check", "heddle-info", "--check")
     wants("heddle-info", said, "found nothing wrong" in said)

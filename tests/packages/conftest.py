@@ -47,10 +47,13 @@ class Chroot:
                 if not line.startswith(skipped) and "/__pycache__" not in line and "ld.so.cache" not in line}
 
 
-# How this machine reaches the Python package index: pip inside needs it, too.
+# How this machine reaches the Python package index: pip inside needs it, too. The certificates have a place that Debian's
+# own packages do not write to.
+CERTIFICATES = Path(os.environ.get("PIP_CERT", "/etc/ssl/certs/ca-certificates.crt"))
 PIP = {name: value for name, value in os.environ.items()
-       if name.startswith("PIP_") or name.lower() in ("http_proxy", "https_proxy", "no_proxy")}
-CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
+       if name in ("PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT") or name.lower() in ("http_proxy", "https_proxy", "no_proxy")}
+if CERTIFICATES.exists():
+    PIP["PIP_CERT"] = "/var/lib/index-certificates.crt"
 
 
 def made(name, release):
@@ -78,9 +81,10 @@ def empty():
 def copy_of(empty, root):
     """A copy of the empty Debian that can be worked in, with this machine's way to the network."""
     run("cp", "-a", empty, root)
-    for name in ("/etc/resolv.conf", "/etc/hosts", *filter(os.path.exists, CERTIFICATES)):
-        (root / name[1:]).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(name, root / name[1:])
+    for name in ("resolv.conf", "hosts"):
+        shutil.copy(Path("/etc") / name, root / "etc" / name)
+    if "PIP_CERT" in PIP:
+        shutil.copy(CERTIFICATES, root / PIP["PIP_CERT"][1:])
     mounted = []
     try:
         for kind, folder in (("proc", "proc"), ("sysfs", "sys")):  # UCX looks there for the network's devices
