@@ -47,8 +47,8 @@ class Chroot:
                 if not line.startswith(skipped) and "/__pycache__" not in line and "ld.so.cache" not in line}
 
 
-# How this machine reaches the Python package index: pip inside needs it, too. The certificates have a place that Debian's
-# own packages do not write to.
+# How this machine reaches the Python package index: pip inside needs it, too. The certificates have a place that
+# Debian's own packages do not write to.
 CERTIFICATES = Path(os.environ.get("PIP_CERT", "/etc/ssl/certs/ca-certificates.crt"))
 PIP = {name: value for name, value in os.environ.items()
        if name in ("PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT") or name.lower() in ("http_proxy", "https_proxy", "no_proxy")}
