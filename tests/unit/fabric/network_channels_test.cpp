@@ -90,6 +90,10 @@ TEST_F(ChannelsTest, WhatComesOnOthersIsFoundBesideAProgramThatPolls) {
         networks[1]->poll();
         return load(heaps[1][0]) == 1;
     }));
+    EXPECT_TRUE(becomes([&] {
+        networks[1]->poll();
+        return looks[2] > 0;
+    }));
     looks[1] = looks[2] = 0;
     poll(1);
     EXPECT_GE(looks[2], kPolls) << "from then on the program polls it";
