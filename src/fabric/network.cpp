@@ -387,14 +387,14 @@ void Network::return_stream_sets(StreamSetList& list) {
 bool Network::poll() {
     count_poll();
     const bool others_look = serving_ && service_kind_.load(std::memory_order_relaxed) != Service::kNone;
-    return poll_channels(others_look ? Which::kUsed : Which::kAll);
+    return poll_channels(others_look ? Use::kUsed : Use::kAny);
 }
 
-bool Network::poll_channels(Which which) {
+bool Network::poll_channels(Use use) {
     bool moved = false;
     for (const auto& pool : channel_pools_) {
         const bool is_used = pool->is_used.load(std::memory_order_relaxed);
-        if (is_used ? which == Which::kUnused : which == Which::kUsed)
+        if (is_used ? use == Use::kUnused : use == Use::kUsed)
             continue;
         bool moves = false;
         for (Channel* const channel : pool->channels) moves |= channel->poll();

@@ -7,7 +7,7 @@
 // That is one with the fewest PRIVATE contexts; among these, with the fewest SERIALIZED ones, then of threads.
 //
 // A channel number is in use once a stream set has it, or something has come on it. Threads of the program poll no
-// other channel, so channels that nobody sends on cost them nothing. The service thread looks at the others, too: before
+// other channel, so channels that nobody sends on cost them nothing. The service thread looks at all others, before
 // each sleep, in which they stay armed, and after each nap (docs/decisions/0079).
 //
 // Threads that wait in the library poll a PE's channels in use; otherwise the service thread does, which sleeps on the
@@ -152,8 +152,8 @@ class Network {
     static constexpr uint32_t kWakeup = UINT32_MAX;  // in the epoll, the wake-up's descriptor
     static void* run_service(void* network);
     void serve();
-    enum class Which : int { kUsed, kUnused, kAll };
-    bool poll_channels(Which which);
+    enum class Use : int { kUsed, kUnused, kAny };
+    bool poll_channels(Use use);
     bool keeps_away(uint64_t* nap_ns, bool* looks);
     bool watch();
     bool has_event() const;

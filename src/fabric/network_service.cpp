@@ -298,16 +298,16 @@ void Network::serve() {
         bool looks = false;
         if ((watches || kind == Service::kSleeps) && keeps_away(&nap_ns, &looks)) {
             if (looks || any_channel(&Channel::ack_pending)) {
-                poll_channels(Which::kAll);
+                poll_channels(Use::kAny);
                 see_polls();
             } else {
-                poll_channels(Which::kUnused);
+                poll_channels(Use::kUnused);
             }
             continue;
         }
         bool moved = false;
         if (kind != Service::kNone)
-            moved = poll_channels(Which::kAll);
+            moved = poll_channels(Use::kAny);
         see_polls();  // what goes on after a poll may poll itself
         if (kind == Service::kSpins && !moved)
             sched_yield();

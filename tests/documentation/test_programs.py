@@ -85,7 +85,7 @@ AROUND_FORTRAN = """program piece
 use shmem
 implicit none
 integer(c_int) :: pe = 0
-integer(c_size_t) :: rows = 2, columns = 3
+integer :: rows = 2, columns = 3
 %s
 end program
 """
