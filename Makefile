@@ -245,7 +245,7 @@ tarball: build-packaged
 	packaging/tarball.sh $(PACKAGED)
 
 test-tarball: build-packaged $(VENV)/ready
-	HEDDLE_BUILD=$(abspath $(PACKAGED)) HEDDLE_SOURCE=$(CURDIR) HEDDLE_NEWEST_GLIBC=2.28 PYTHONDONTWRITEBYTECODE=1 \
+	HEDDLE_BUILD=$(abspath $(PACKAGED)) HEDDLE_SOURCE=$(CURDIR) HEDDLE_TEST_NEWEST_GLIBC=2.28 PYTHONDONTWRITEBYTECODE=1 \
 	    $(VENV)/bin/python -m pytest -q -rs -p no:cacheprovider tests/install/test_tarball.py
 	$(VENV)/bin/python -B tests/abi/exported_names.py $(PACKAGED)/lib/libheddle.so .
 

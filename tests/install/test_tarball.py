@@ -12,7 +12,7 @@ BUILD = Path(os.environ["HEDDLE_BUILD"])
 SOURCE = Path(os.environ["HEDDLE_SOURCE"])
 # The newest that may be needed: of make tarball's build, by make test-tarball; of another, what Debian 12's compiler
 # links into it (libstdc++.a, libgcc_eh.a).
-NEWEST_GLIBC = tuple(map(int, os.environ.get("HEDDLE_NEWEST_GLIBC", "2.36").split(".")))
+NEWEST_GLIBC = tuple(map(int, os.environ.get("HEDDLE_TEST_NEWEST_GLIBC", "2.36").split(".")))
 
 
 def run(*command, **environment):
