@@ -386,7 +386,8 @@ void Network::return_stream_sets(StreamSetList& list) {
 
 bool Network::poll() {
     count_poll();
-    const bool others_look = serving_ && service_kind_.load(std::memory_order_relaxed) != Service::kNone;
+    const bool others_look =
+        serving_.load(std::memory_order_relaxed) && service_kind_.load(std::memory_order_relaxed) != Service::kNone;
     return poll_channels(others_look ? Use::kUsed : Use::kAny);
 }
 

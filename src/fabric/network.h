@@ -199,7 +199,7 @@ class Network {
     // Advanced by threads of the program that poll, once the service thread has seen the last advance.
     std::atomic<uint32_t> polls_{0}, seen_polls_{0};
     pthread_t service_ = {};
-    bool serving_ = false;
+    std::atomic<bool> serving_{false};  // relaxed: who polls without it polls more
     uint64_t tick_ns_ = 0;
     uint32_t turn_ = 0;              // of away_, when the service thread last looked
     uint64_t polled_ns_ = 0;         // when the service thread last saw that other threads poll

@@ -83,18 +83,19 @@ bool Network::start() {
     for (const auto& rail : rails_)
         if (rail->heartbeat)
             rail->heartbeat->begin();
-    serving_ = os::start_own_thread(&service_, run_service, this) == 0;
-    return serving_;
+    const bool is_started = os::start_own_thread(&service_, run_service, this) == 0;
+    serving_.store(is_started, std::memory_order_relaxed);
+    return is_started;
 }
 
 void Network::stop() {
-    if (!serving_)
+    if (!serving_.load(std::memory_order_relaxed))
         return;
     stopping_.store(true, std::memory_order_release);  // pairs with Network::serve
     wake_up();
     pthread_join(service_, nullptr);
     clear_wakeup_descriptor();
-    serving_ = false;
+    serving_.store(false, std::memory_order_relaxed);
 }
 
 void* Network::run_service(void* it) {
@@ -282,7 +283,8 @@ void Network::on_left() {
 // meanwhile, the service thread comes when its nap ends; it is there, and does not sleep on the descriptors.
 bool Network::polls_soon() const {
     // seq_cst: behind the push of the caller (Channel::queue). Pairs with Network::sleep_until_event.
-    return policy_ && policy_->is_crowded() && policy_->pollers.load(std::memory_order_relaxed) != 0 && serving_ &&
+    return policy_ && policy_->is_crowded() && policy_->pollers.load(std::memory_order_relaxed) != 0 &&
+           serving_.load(std::memory_order_relaxed) &&
            service_kind_.load(std::memory_order_relaxed) != Service::kNone && !asleep_.load(std::memory_order_seq_cst);
 }
 
