@@ -87,6 +87,30 @@ def test_the_bare_network_is_that_between_hosts():
     assert line.y == [far["median"], two[1]["median"]]
 
 
+def test_links_of_another_rate_are_another_network():
+    shared = dict(op="put_nbi", mechanism="put", sync="flush", api="UCX", **RATE)
+    slow, fast = "100mbit", "1gbit"
+    made = [
+        result(f"{UCX}, {rate}", scale * threads, threads=threads, link_rate=rate, **shared)
+        for rate, scale in ((slow, 2e5), (fast, 8e5))
+        for threads in (1, 2)
+    ]
+    made += [
+        result(f"{LIBRARY}, {rate}", 1e5, op="put_nbi", context=c, threads=t, link_rate=rate, **RATE)
+        for rate in (slow, fast)
+        for t, c in ((1, "default"), (2, "private"))
+    ]
+    charts = drawn(Points(made))
+    names = {slow: f"bare network, {slow}", fast: f"bare network, {fast}"}
+    by_size = charts["rate-by-size-tcp"]["put_nbi"]
+    assert by_size[names[slow]] == pytest.approx({8: 2e5}, rel=0.01)
+    assert by_size[names[fast]] == pytest.approx({8: 8e5}, rel=0.01)
+    by_threads = charts["beside-rate-by-threads-tcp"]["put"]
+    assert by_threads[names[slow]] == pytest.approx({1: 2e5, 2: 4e5}, rel=0.01)
+    assert by_threads[names[fast]] == pytest.approx({1: 8e5, 2: 1.6e6}, rel=0.01)
+    assert "bare network" not in {name for panel in charts["rate-by-size-tcp"].values() for name in panel}
+
+
 def test_an_invalid_reference_bounds_nothing():
     made = [{**p, "valid": False} if p["params"].get("pack_bytes") else p for p in points_of_all()]
     points = Points(made)

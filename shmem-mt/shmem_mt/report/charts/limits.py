@@ -4,7 +4,7 @@ hand-over of a line on-node, bare UCX over a network."""
 from typing import Any
 
 from shmem_mt import units
-from shmem_mt.report.charts.model import REFERENCE_COLOUR, Limit, Series
+from shmem_mt.report.charts.model import DASHES, REFERENCE_COLOUR, Limit, Series
 from shmem_mt.statistics import median_interval
 from shmem_mt.targets import fabrics
 
@@ -78,6 +78,23 @@ def bare_network(references, threads=1, **params):
     return {size: point for size, point in chosen.items() if point}
 
 
+def networks(references):
+    """{name of its line: these points of one network}: links of another rate or number are another network."""
+    found: dict[str, list] = {}
+    for point in references.points:
+        found.setdefault(_links(point["params"]), []).append(point)
+    # Those without a name of their own first; one network needs none.
+    return {
+        "bare network" + links * (len(found) > 1): references.having(points)
+        for links, points in sorted(found.items(), key=lambda of: of[0])
+    }
+
+
+def _links(params):
+    rate, rails = params.get("link_rate"), params.get("rails", 1)
+    return f", {rate}" * bool(rate) + f", {rails} rails" * (rails > 1)
+
+
 def how(point):
     """Such as ``packed into 16 KiB`` of a point of bare UCX."""
     mechanism, pack_bytes = point["params"].get("mechanism"), point["params"].get("pack_bytes")
@@ -89,16 +106,24 @@ def add_bare_network(charts, references):
     """To charts of one fabric, before their slugs name it."""
     for chart in charts:
         for panel in chart.panels:
-            line = Series("bare network", REFERENCE_COLOUR, reference=True, dash=1)
             shown = {x for series in panel.series for x in series.x}
-            params = _BY_SIZE.get(chart.slug, {}).get(panel.title, NOTHING)
-            for size, point in bare_network(references, **params).items():
-                line.add(size, point, f"{point['label']}, {how(point)}")
-            for category, params in _BY_CATEGORY.get(chart.slug, {}).items():
-                point = bare_network(references, **params).get(8) if category in shown else None
-                if point:
-                    line.add(category, point, f"{point['label']}, {how(point)}")
-            panel.series += [line] if line.x else []
+            drawn = lines(references, _BY_SIZE.get(chart.slug, {}).get(panel.title, NOTHING))
+            for line, found in zip(drawn, networks(references).values()):
+                for category, params in _BY_CATEGORY.get(chart.slug, {}).items():
+                    point = bare_network(found, **params).get(8) if category in shown else None
+                    if point:
+                        line.add(category, point, f"{point['label']}, {how(point)}")
+            panel.series += [line for line in drawn if line.x]
+
+
+def lines(references, params):
+    """A line by size for each network, of what bare UCX does in place of an operation."""
+    drawn = []
+    for number, (name, found) in enumerate(networks(references).items()):
+        drawn.append(Series(name, REFERENCE_COLOUR, reference=True, dash=1 + number % (DASHES - 1)))
+        for size, point in bare_network(found, **params).items():
+            drawn[-1].add(size, point, f"{point['label']}, {how(point)}")
+    return drawn
 
 
 NOTHING: dict[str, Any] = dict(benchmark="none")

@@ -129,7 +129,11 @@ class Points:
 
     def of(self, labels):
         """Those of these labels, in the same colours."""
-        return Points([p for p in self.points if p["label"] in labels], self.colours)
+        return self.having([p for p in self.points if p["label"] in labels])
+
+    def having(self, points):
+        """These alone, with the labels that have some, in the same colours."""
+        return Points(points, self.colours)
 
     def fabrics(self):
         """The fabrics that there are points of, as results name them."""

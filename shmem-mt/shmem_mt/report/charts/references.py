@@ -159,15 +159,9 @@ def _lines(points, panels, common):
             line = lines.setdefault(name, plain_series(points, point["label"], name, dash=dash))
             if point["params"]["size_bytes"] not in line.x:
                 line.add(point["params"]["size_bytes"], point)
-        made.append(Panel(panel[0], [*lines.values(), _limit(points, panel[3])]))
+        drawn = limits.lines(points.references(), panel[3] or limits.NOTHING)
+        made.append(Panel(panel[0], [*lines.values(), *drawn]))
     return made
-
-
-def _limit(points, bare):
-    line = Series("bare network", REFERENCE_COLOUR, reference=True, dash=1)
-    for size, point in limits.bare_network(points.references(), **(bare or limits.NOTHING)).items():
-        line.add(size, point, f"{point['label']}, {limits.how(point)}")
-    return line
 
 
 def _by_threads(points):
@@ -178,12 +172,11 @@ def _by_threads(points):
         lines: dict[str, Series] = {}
         for count in threads:
             found, mpi, ucx = _found(points, panel, common, threads=count, context=_context(count))
-            best = limits.best(limits.far(ucx))
-            fastest = [best] if best else []
-            for point in (*found, *mpi, *fastest):
-                name = f"{point['label']}, {way(point).split(', ', 1)[1]}"
+            bare = limits.networks(points.having(ucx))
+            fastest = {name: limits.best(limits.far(of.points)) for name, of in bare.items()}
+            for bare_name, point in [(None, p) for p in (*found, *mpi)] + [(n, p) for n, p in fastest.items() if p]:
+                name = bare_name or f"{point['label']}, {way(point).split(', ', 1)[1]}"
                 look = dict(dash=sum(line.colour == points.colours[point["label"]] for line in lines.values()) % DASHES)
-                name = "bare network" if point in fastest else name
                 line = lines.setdefault(name, plain_series(points, point["label"], name, **look))
                 line.add(count, point, way(point))
         panels.append(Panel(panel[0], list(lines.values())))
