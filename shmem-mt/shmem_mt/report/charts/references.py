@@ -4,7 +4,7 @@ and bare UCX."""
 from typing import Any
 
 from shmem_mt.report.charts import limits
-from shmem_mt.report.charts.model import DASHES, REFERENCE_COLOUR, Panel, Series, make_chart, plain_series
+from shmem_mt.report.charts.model import DASHES, Panel, Series, make_chart, plain_series
 
 SYNCS = {
     "flush": "flush",
