@@ -15,12 +15,12 @@ WAYS = {"signal": (137, "PE 2 .*was killed by signal 9"), "exit": (3, "PE 2 .*ex
                        r"ends\+0x"),
         "fatal": (1, r"heddle \[pe 2\] shmem_long_p: pe 3 is out of range.* \(called at ends\+0x")}
 # What the one that has left says of one that waits for it, and the other way round; it may be another node's control
-# message that tells. mpirun ends the others by a signal, and a PE that still waits then says where.
+# message that tells. mpirun ends the others by a signal, and a PE that still waits then says where, and for whom.
 EARLY = (r"heddle \[pe \d\] "
          r"(shmem_finalize: PE \d is in shmem_barrier_all and waits for this PE, which is in shmem_finalize"
          r"|shmem_finalize: PEs of other nodes are in another collective"
          r"|shmem_barrier_all: PEs of another node leave"
-         r"|SIGTERM: PE \d \(pid \d+\): in shmem_barrier_all )")
+         r"|SIGTERM: (the job ends|PE \d ))")
 ways = pytest.mark.parametrize("way", WAYS)
 
 
