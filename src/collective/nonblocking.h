@@ -6,6 +6,7 @@
 // Threads: one thread at a time posts for a team, as the specification asks of collectives.
 #pragma once
 
+#include "base/counters.h"
 #include "collective/collective_call.h"
 #include "collective/plan.h"
 #include "collective/sync.h"
@@ -102,7 +103,10 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
         request->complete(side);
     };
     const bool is_left = begins_in_background(instance, bytes);
-    if (!sequence.post(to_its_end, call.caller, is_left)) {  // no memory for an operation
+    using Begin = progress::Sequence::Begin;
+    base::counters->posted_collectives.add();
+    if (!sequence.post(to_its_end, call.caller,
+                       is_left ? Begin::kInBackground : Begin::kByPoster)) {  // no memory for an operation
         thread.end();
         sequence.wait(call.function);
         to_its_end();
@@ -117,15 +121,16 @@ inline int post_sync(const Call& call, shmem_team_t handle, shmemx_request_t* re
     return post(call, handle, req, 0, [](const Call& here, team::Team& instance) { sync(here, instance); });
 }
 
+inline void before_barrier(const Call& call) {
+    operations::complete_stores();
+    if (operations::Observer* const told = operations::find_observer())
+        told->complete(call.function, SHMEM_CTX_DEFAULT);
+}
+
 // The quiet covers at least what was posted on the default context before this call.
 inline int post_barrier(const Call& call, shmem_team_t handle, shmemx_request_t* req) {
-    const BeforePosting complete = [](const Call& here) {
-        operations::complete_stores();
-        if (operations::Observer* const told = operations::find_observer())
-            told->complete(here.function, SHMEM_CTX_DEFAULT);
-    };
     return post(
-        call, handle, req, 0, [](const Call& here, team::Team& instance) { barrier(here, instance); }, complete);
+        call, handle, req, 0, [](const Call& here, team::Team& instance) { barrier(here, instance); }, before_barrier);
 }
 
 }  // namespace heddle::collective

@@ -179,7 +179,7 @@ void Engine::on_messages() {
 
 void Engine::add(Sequence& sequence) {
     sequence.next_of_engine = sequences_.load(std::memory_order_relaxed);
-    // Release: pairs with Engine::drive and Engine::step_of_posted.
+    // Release: pairs with Engine::drive, Engine::drive_once and Engine::step_of_posted.
     while (!sequences_.compare_exchange_weak(sequence.next_of_engine, &sequence, std::memory_order_release,
                                              std::memory_order_relaxed)) {
     }
@@ -201,6 +201,20 @@ bool Engine::drive() {
     return moved;
 }
 
+void Engine::drive_once(Sequence& first) {
+    // Ahead of the looks: a thread that drives one of the sequences now, and turns this one away, looks again.
+    wake_waiters();
+    const uint32_t seen_wakeup = wakeup_->value.load(std::memory_order_seq_cst);
+    first.drive();
+    // Acquire: pairs with Engine::add.
+    for (Sequence* it = sequences_.load(std::memory_order_acquire); it; it = it->next_of_engine)
+        if (it != &first)
+            it->drive();
+    // Behind them: a thread that this one has turned away looks again, in place of this one's second look in drive.
+    if (wakeup_->value.load(std::memory_order_seq_cst) != seen_wakeup)
+        wake_waiters();
+}
+
 uint64_t Engine::step_of_posted() const {
     uint64_t step = 0;
     for (const Sequence* it = sequences_.load(std::memory_order_acquire); it && step == 0; it = it->next_of_engine)
@@ -209,7 +223,6 @@ uint64_t Engine::step_of_posted() const {
 }
 
 void Engine::count_posted() {
-    base::counters->posted_collectives.add();
     // Pairs with Engine::open, Engine::drive, Engine::set_progress, Engine::run and WaitSteps::count_as_poller.
     if (policy_.posted.fetch_add(1, std::memory_order_seq_cst) == 0)
         policy_.parking_lot.call();

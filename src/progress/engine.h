@@ -149,6 +149,9 @@ class Engine {
 
     // Resumes every sequence that can continue; true when one was resumed. Within a fiber: does nothing.
     bool drive();
+    // Drives `first`, and then the others, once each. What can go on behind that is left to other threads, which are
+    // called. For a thread that posts, and does its part of what many may do.
+    void drive_once(Sequence& first);
     // The step in which a posted collective of any sequence waits; 0: none. Any thread. Acquire: pairs with
     // Engine::add.
     uint64_t step_of_posted() const;

@@ -96,6 +96,16 @@ void ParkingLot::call_sleepers() {
     call_first();
 }
 
+void ParkingLot::call_sleepers_to_work(uint32_t count) {
+    const os::Locked locked(lock_);
+    for (Sleeper* sleeper = first_; sleeper && count > 0; sleeper = sleeper->next) {
+        if (sleeper->state.load(std::memory_order_relaxed) != kAsleep)
+            continue;
+        wake(*sleeper, kToWork);
+        --count;
+    }
+}
+
 void ParkingLot::relay_to_sleepers() {
     const os::Locked locked(lock_);
     ask_all(nullptr);
@@ -136,6 +146,11 @@ ParkingLot::Leave ParkingLot::park(const Wait& wait) {
         pthread_mutex_unlock(&lock_);
         has_moved = !sleep(sleeper);
         pthread_mutex_lock(&lock_);
+        if (!has_moved && sleeper.state.load(std::memory_order_relaxed) == kToWork) {
+            pthread_mutex_unlock(&lock_);
+            has_moved = wait.make_progress(wait.waiter);
+            pthread_mutex_lock(&lock_);
+        }
         const uint32_t state = sleeper.state.load(std::memory_order_relaxed);
         if (state == kCalled)
             base::counters->vain_wake_ups.add();

@@ -4,6 +4,7 @@
 //
 //     a message was applied      the thread that applied it calls relay
 //     an operation has ended     the thread that ended it calls relay
+//     work for several threads   the thread that has made it calls call_to_work, which asks no condition
 //     a plain store              wakes nobody; the first sleeper asks all conditions after each of its naps
 //
 // The first sleeper in the list acts for all. It naps while some sleeper waits for a plain store. It makes progress
@@ -76,11 +77,19 @@ class ParkingLot {
             call_sleepers();
     }
 
+    // Wakes so many sleepers at most, each of which makes progress, and leaves if it has moved something. For a thread
+    // that has made work for several.
+    void call_to_work(uint32_t count) {
+        // As in relay, but nothing is lost with a sleeper that is not seen: it has seen the work, or another does it.
+        if (sleepers_.load(std::memory_order_relaxed) != 0)
+            call_sleepers_to_work(count);
+    }
+
     // The time between two looks of a wait that has lasted so long.
     static uint64_t length_of_nap(uint64_t waited_ns);
 
   private:
-    enum State : uint32_t { kAsleep, kReady, kCalled };  // kCalled: to act for all
+    enum State : uint32_t { kAsleep, kReady, kCalled, kToWork };  // kCalled: to act for all
     struct Sleeper {
         const Wait& wait;
         std::atomic<uint32_t> state{kAsleep};
@@ -96,6 +105,7 @@ class ParkingLot {
     static void wake(Sleeper& sleeper, State state);
     void call_first();
     void call_sleepers();
+    void call_sleepers_to_work(uint32_t count);
     void relay_to_sleepers();
     void ask_all(const Sleeper* caller);
     static bool sleep(Sleeper& sleeper);

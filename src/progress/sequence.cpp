@@ -12,7 +12,7 @@ Sequence::Sequence(Engine& of_engine) : engine_(of_engine), last_(pool_.take()),
         base::fatal("collective", "no memory for non-blocking collectives");
 }
 
-void Sequence::begin(Operation* operation, bool is_left) {
+void Sequence::begin(Operation* operation, Begin how) {
     HEDDLE_INVARIANT(operation != last_ && operation->run);
     operation->behind.store(nullptr, std::memory_order_relaxed);
     operation->modes = arithmetic_modes();
@@ -21,9 +21,9 @@ void Sequence::begin(Operation* operation, bool is_left) {
     last_->behind.store(operation, std::memory_order_release);  // pairs with Sequence::carry_on
     last_ = operation;
     posted_.fetch_add(1, std::memory_order_seq_cst);  // see Sequence::drive
-    if (is_left)
+    if (how == Begin::kInBackground)
         engine_.begin_in_background();
-    else
+    else if (how == Begin::kByPoster)
         engine_.drive();
 }
 

@@ -34,18 +34,21 @@ class Sequence {
     Sequence(const Sequence&) = delete;
     Sequence& operator=(const Sequence&) = delete;
 
+    // By what thread an operation begins. kByPoster: its poster carries it out up to its first wait. kLater: the next
+    // thread that drives the sequence does.
+    enum class Begin { kByPoster, kInBackground, kLater };
+
     // Posts a copy of work, which runs after all operations posted before, with the calling thread's modes of
-    // arithmetic. Messages name `caller` as the place of the call. False when there is no memory. Unless it is left to
-    // another thread, the calling one carries it out up to its first wait.
+    // arithmetic. Messages name `caller` as the place of the call. False when there is no memory.
     template <class Work>
-    bool post(const Work& work, const void* caller = nullptr, bool is_left = false) {
+    bool post(const Work& work, const void* caller = nullptr, Begin how = Begin::kByPoster) {
         Operation* const operation = pool_.take();
         if (!operation)
             return false;
         operation->run = [](const void* payload) { (*static_cast<const Work*>(payload))(); };
         operation->payload.hold(work);
         operation->caller = caller;
-        begin(operation, is_left);
+        begin(operation, how);
         return true;
     }
 
@@ -79,7 +82,7 @@ class Sequence {
         InlinePayload<kPayloadBytes> payload;
     };
 
-    void begin(Operation* operation, bool is_left);
+    void begin(Operation* operation, Begin how);
     void wait_until_empty(const char* function);
     bool carry_on();
     static void run(const Operation* operation);

@@ -173,7 +173,8 @@ TEST(EngineWaits, ACollectiveIsBegunBetweenTheSlicesOfACopy) {
                 copy.ahead->fetch_add(1, std::memory_order_relaxed);
         };
         ASSERT_TRUE(pe.engine.submit({}, 4, slice, [](const void*) {}, Copy{&posted, &begun, &ahead}));
-        ASSERT_TRUE(pe.make_sequence().post([&] { begun.store(true, std::memory_order_release); }, nullptr, true));
+        ASSERT_TRUE(pe.make_sequence().post([&] { begun.store(true, std::memory_order_release); }, nullptr,
+                                            Sequence::Begin::kInBackground));
         posted.store(true, std::memory_order_release);
         EXPECT_TRUE(becomes([&] { return pe.engine.outstanding() == 0; }));  // this thread helps with nothing
         EXPECT_EQ(ahead, 0);

@@ -167,6 +167,38 @@ TEST_F(ParkingLotTest, ADutyThatBeginsFindsASleeper) {
     for (const auto& wait : waits) end(*wait);
 }
 
+// As many as are called make progress, whoever has the duty, and one that moves something leaves.
+TEST_F(ParkingLotTest, ThoseThatAreCalledToWorkMakeProgress) {
+    for (const Duty each : {Duty::kNone, Duty::kDrive}) {
+        duty = each;
+        for (int i = 0; i < 4; ++i) add(false);
+        const auto of_last = [&](size_t i) -> Wait& { return *waits[waits.size() - 4 + i]; };
+        const auto have_worked = [&](const std::vector<int>& before) {
+            int count = 0;
+            for (size_t i = 0; i < 4; ++i) count += of_last(i).progressed > before[i];
+            return count;
+        };
+        const auto counts = [&] {
+            std::vector<int> of_each;
+            for (size_t i = 0; i < 4; ++i) of_each.push_back(of_last(i).progressed);
+            return of_each;
+        };
+        if (each == Duty::kDrive)
+            expect_soon([&] { return wakeup.sleepers == 1; });
+        std::vector<int> before = counts();
+        lot.call_to_work(3);
+        expect_soon([&] { return have_worked(before) >= 3; });
+        EXPECT_EQ(have_worked(before), 3);
+        before = counts();
+        work = true;
+        expect_soon([&] {  // those of before may not be asleep again yet
+            lot.call_to_work(4);
+            return have_worked(before) == 4 && !work;
+        });
+        for (size_t i = 0; i < 4; ++i) end(of_last(i));
+    }
+}
+
 TEST_F(ParkingLotTest, ASleeperThatMakesProgressNapsForPlainStores) {
     add(true);
     duty = Duty::kDrive;

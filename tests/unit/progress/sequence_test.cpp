@@ -39,7 +39,8 @@ TEST_F(SequenceTest, WhatIsLeftIsBegunByAnotherThreadIfOneMayMakeProgress) {
             Sequence& sequence = pe.make_sequence();
             for (int i = 1; i <= 100; ++i) {
                 std::atomic<std::thread::id> by{std::thread::id()};
-                ASSERT_TRUE(sequence.post([&] { by = std::this_thread::get_id(); }, nullptr, true));
+                ASSERT_TRUE(
+                    sequence.post([&] { by = std::this_thread::get_id(); }, nullptr, Sequence::Begin::kInBackground));
                 ASSERT_TRUE(becomes([&] { return sequence.is_empty(); })) << i;
                 EXPECT_EQ(by.load() == std::this_thread::get_id(), progress == Progress::kManual);
             }
@@ -51,11 +52,12 @@ TEST_F(SequenceTest, WhatIsLeftIsBegunWhileAnotherSequenceWaits) {
         ASSERT_EQ(pe.engine.set_progress(Progress::kBlock), nullptr);
         sync::EventCount event_count = {};
         Sequence &waits = pe.make_sequence(), &sequence = pe.make_sequence();
-        ASSERT_TRUE(waits.post([&] { wait_for_event_count("test", event_count, 1); }, nullptr, true));
+        ASSERT_TRUE(
+            waits.post([&] { wait_for_event_count("test", event_count, 1); }, nullptr, Sequence::Begin::kInBackground));
         bool is_begun = true;
         for (int i = 0; i < 50 && is_begun; ++i) {
             os::sleep_ns(kMs);  // the background thread has gone to sleep at the wake-up
-            EXPECT_TRUE(sequence.post([] {}, nullptr, true));
+            EXPECT_TRUE(sequence.post([] {}, nullptr, Sequence::Begin::kInBackground));
             EXPECT_TRUE(is_begun = becomes([&] { return sequence.is_empty(); }));
         }
         event_count.advance_to(1);
@@ -241,6 +243,64 @@ TEST_F(SequenceTest, WhoDrivesSeesWhatAThreadThatWasTurnedAwayCameFor) {
     });
 }
 
+// What is posted for later begins with one pass over the sequences, which leaves the rest to others.
+TEST_F(SequenceTest, APassDrivesEachSequenceOnceTheFirstOneFirst) {
+    pe.run([&] {
+        ASSERT_EQ(pe.engine.set_progress(Progress::kManual), nullptr);
+        Sequence &first = pe.make_sequence(), &other = pe.make_sequence();
+        int step = 0, ended = 0;
+        sync::EventCount event_count = {};
+        ASSERT_TRUE(first.post(
+            [&] {
+                EXPECT_EQ(step++, 0);
+                wait_for_event_count("test", event_count, 1);
+                ++ended;
+            },
+            nullptr, Sequence::Begin::kLater));
+        ASSERT_TRUE(other.post(
+            [&] {
+                EXPECT_EQ(step++, 1);
+                event_count.advance_to(1);
+            },
+            nullptr, Sequence::Begin::kLater));
+        EXPECT_EQ(step, 0);
+        pe.engine.drive_once(first);
+        EXPECT_EQ(step, 2);
+        EXPECT_EQ(ended, 0) << "left to others";
+        EXPECT_TRUE(pe.engine.drive());
+        EXPECT_EQ(ended, 1);
+        EXPECT_TRUE(first.is_empty() && other.is_empty());
+    });
+}
+
+// A thread that a pass turns away finds the wake-up advanced behind it.
+TEST_F(SequenceTest, APassCallsThoseThatItHasTurnedAway) {
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        bool there = false, was_turned_away = false;
+        uint32_t seen = 0;
+        int looks = 0;
+        auto condition = [&] {
+            const bool is_there = there;
+            if (++looks == 2)  // the driver's last
+                pe.thread([&] {
+                      there = true;
+                      pe.engine.wake_waiters();
+                      seen = pe.engine.wakeup().value;
+                      was_turned_away = !pe.engine.drive();
+                  }).join();
+            return is_there;
+        };
+        ASSERT_TRUE(sequence.post([&] { Fiber::current()->wait(condition); }, nullptr, Sequence::Begin::kLater));
+        pe.engine.drive_once(sequence);
+        EXPECT_TRUE(was_turned_away);
+        EXPECT_FALSE(sequence.is_empty());
+        EXPECT_TRUE(pe.engine.wakeup().reached(seen + 1));
+        EXPECT_TRUE(pe.engine.drive());
+        EXPECT_TRUE(sequence.is_empty());
+    });
+}
+
 #if HEDDLE_STOPS_AT_INSTRUCTIONS
 // The driver may carry out an operation that its poster has linked and not counted yet.
 TEST_F(SequenceTest, AnotherThreadDrivesBetweenAnyTwoInstructionsOfAPost) {
@@ -359,7 +419,7 @@ class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<
                 }
                 done.store(i, std::memory_order_release);
             };
-            sequence.post(work, nullptr, is_left);
+            sequence.post(work, nullptr, is_left ? Sequence::Begin::kInBackground : Sequence::Begin::kByPoster);
             if (!is_left)
                 pe.engine.request_background(false);
             if (random() % 4 == 0)
