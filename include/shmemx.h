@@ -1361,6 +1361,383 @@ int shmemx_longdouble_sum_exscan_nbe(shmem_team_t team, long double *dest, const
 int shmemx_complexd_sum_exscan_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, shmemx_request_t *req);
 int shmemx_complexf_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, shmemx_request_t *req);
 
+/* ---- Non-blocking collectives by all threads of a PE
+ * Each of the nthreads threads of a member posts, with its number thread, 0 to nthreads - 1, and goes on; posting
+ * never waits for another thread or PE. *req is a SHARED request: one for all threads of the PE, or several. Each
+ * call is one operation there, which is complete when the collective is. The collective begins when the last of the
+ * threads posts. A wait or test of the request covers it for the threads that have posted it; for others when all
+ * have. So a thread may wait while others are ahead of it, and one that waits does so until the others have posted.
+ * The first of the threads gives the collective its place in the order of the team. Data of 256 KiB and more is
+ * divided in shares, at most one for each thread, which threads that wait, or make progress otherwise, carry out
+ * beside each other. Threads of a PE post the collectives of a team in one order, and keep their numbers while one
+ * is posted by some alone; a collective that one of them calls or posts alone comes behind those that it has posted,
+ * and ahead of those that any thread posts later. nthreads may differ between members. The other arguments, results
+ * and errors are those of the blocking forms; docs/user/nonblocking-collectives.md. */
+
+/* Posts a barrier of the members of team. Completes local stores, but no operations on other PEs. */
+int shmemx_team_sync_mt_nbe(shmem_team_t team, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts a barrier of the members of team that waits, in the background, for the operations posted before on the
+   default context by any of the threads. */
+int shmemx_team_barrier_mt_nbe(shmem_team_t team, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_broadcast by all threads of each member. */
+int shmemx_float_broadcast_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_broadcast_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_broadcast_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_char_broadcast_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_broadcast_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_broadcast_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_broadcast_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_broadcast_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_broadcast_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_broadcast_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_broadcast_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_broadcast_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_broadcast_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_broadcast_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_broadcast_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_broadcast_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_broadcast_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_broadcast_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_broadcast_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_broadcast_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_broadcast_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_broadcast_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_broadcast_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_broadcast_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_broadcastmem by all threads of each member. */
+int shmemx_broadcastmem_mt_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_collect by all threads of each member. */
+int shmemx_float_collect_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_collect_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_collect_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_char_collect_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_collect_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_collect_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_collect_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_collect_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_collect_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_collect_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_collect_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_collect_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_collect_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_collect_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_collect_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_collect_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_collect_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_collect_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_collect_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_collect_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_collect_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_collect_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_collect_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_collect_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_collectmem by all threads of each member. */
+int shmemx_collectmem_mt_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_fcollect by all threads of each member. */
+int shmemx_float_fcollect_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_fcollect_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_fcollect_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_char_fcollect_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_fcollect_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_fcollect_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_fcollect_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_fcollect_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_fcollect_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_fcollect_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_fcollect_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_fcollect_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_fcollect_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_fcollect_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_fcollect_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_fcollect_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_fcollect_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_fcollect_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_fcollect_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_fcollect_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_fcollect_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_fcollect_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_fcollect_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_fcollect_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_fcollectmem by all threads of each member. */
+int shmemx_fcollectmem_mt_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_alltoall by all threads of each member. */
+int shmemx_float_alltoall_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_alltoall_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_alltoall_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_char_alltoall_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_alltoall_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_alltoall_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_alltoall_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_alltoall_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_alltoall_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_alltoall_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_alltoall_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_alltoall_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_alltoall_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_alltoall_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_alltoall_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_alltoall_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_alltoall_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_alltoall_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_alltoall_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_alltoall_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_alltoall_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_alltoall_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_alltoall_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_alltoall_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_alltoallmem by all threads of each member. */
+int shmemx_alltoallmem_mt_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_alltoalls by all threads of each member. */
+int shmemx_float_alltoalls_mt_nbe(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_alltoalls_mt_nbe(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_alltoalls_mt_nbe(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_char_alltoalls_mt_nbe(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_alltoalls_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_alltoalls_mt_nbe(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_alltoalls_mt_nbe(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_alltoalls_mt_nbe(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_alltoalls_mt_nbe(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_alltoalls_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_alltoalls_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_alltoalls_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_alltoalls_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_alltoalls_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_alltoalls_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_alltoalls_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_alltoalls_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_alltoalls_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_alltoalls_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_alltoalls_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_alltoalls_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_alltoalls_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_alltoalls_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_alltoalls_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_alltoallsmem by all threads of each member. */
+int shmemx_alltoallsmem_mt_nbe(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_and_reduce by all threads of each member, with the same bits. */
+int shmemx_uchar_and_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_and_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_and_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_and_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_and_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_and_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_and_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_and_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_and_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_and_reduce_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_and_reduce_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_and_reduce_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_and_reduce_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_and_reduce_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_or_reduce by all threads of each member, with the same bits. */
+int shmemx_uchar_or_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_or_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_or_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_or_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_or_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_or_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_or_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_or_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_or_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_or_reduce_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_or_reduce_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_or_reduce_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_or_reduce_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_or_reduce_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_xor_reduce by all threads of each member, with the same bits. */
+int shmemx_uchar_xor_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_xor_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_xor_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_xor_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_xor_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_xor_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_xor_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_xor_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_xor_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_xor_reduce_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_xor_reduce_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_xor_reduce_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_xor_reduce_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_xor_reduce_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_max_reduce by all threads of each member, with the same bits. */
+int shmemx_char_max_reduce_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_max_reduce_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_max_reduce_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_max_reduce_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_max_reduce_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_max_reduce_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_max_reduce_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_max_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_max_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_max_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_max_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_max_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_max_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_max_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_max_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_max_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_max_reduce_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_max_reduce_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_max_reduce_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_max_reduce_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_max_reduce_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_float_max_reduce_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_max_reduce_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_max_reduce_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_min_reduce by all threads of each member, with the same bits. */
+int shmemx_char_min_reduce_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_min_reduce_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_min_reduce_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_min_reduce_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_min_reduce_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_min_reduce_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_min_reduce_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_min_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_min_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_min_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_min_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_min_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_min_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_min_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_min_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_min_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_min_reduce_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_min_reduce_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_min_reduce_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_min_reduce_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_min_reduce_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_float_min_reduce_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_min_reduce_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_min_reduce_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_sum_reduce by all threads of each member, with the same bits. */
+int shmemx_char_sum_reduce_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_sum_reduce_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_sum_reduce_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_sum_reduce_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_sum_reduce_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_sum_reduce_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_sum_reduce_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_sum_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_sum_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_sum_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_sum_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_sum_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_sum_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_sum_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_sum_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_sum_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_sum_reduce_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_sum_reduce_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_sum_reduce_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_sum_reduce_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_sum_reduce_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_float_sum_reduce_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_sum_reduce_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_sum_reduce_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_complexd_sum_reduce_mt_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_complexf_sum_reduce_mt_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_prod_reduce by all threads of each member, with the same bits. */
+int shmemx_char_prod_reduce_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_prod_reduce_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_prod_reduce_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_prod_reduce_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_prod_reduce_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_prod_reduce_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_prod_reduce_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_prod_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_prod_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_prod_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_prod_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_prod_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_prod_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_prod_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_prod_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_prod_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_prod_reduce_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_prod_reduce_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_prod_reduce_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_prod_reduce_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_prod_reduce_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_float_prod_reduce_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_prod_reduce_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_prod_reduce_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_complexd_prod_reduce_mt_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_complexf_prod_reduce_mt_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_sum_inscan by all threads of each member, with the same bits. */
+int shmemx_char_sum_inscan_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_sum_inscan_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_sum_inscan_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_sum_inscan_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_sum_inscan_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_sum_inscan_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_sum_inscan_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_sum_inscan_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_sum_inscan_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_sum_inscan_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_sum_inscan_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_sum_inscan_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_sum_inscan_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_sum_inscan_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_sum_inscan_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_sum_inscan_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_sum_inscan_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_sum_inscan_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_sum_inscan_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_sum_inscan_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_sum_inscan_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_float_sum_inscan_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_sum_inscan_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_sum_inscan_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_complexd_sum_inscan_mt_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_complexf_sum_inscan_mt_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
+/* Posts shmem_sum_exscan by all threads of each member, with the same bits. */
+int shmemx_char_sum_exscan_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_schar_sum_exscan_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_short_sum_exscan_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int_sum_exscan_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_long_sum_exscan_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longlong_sum_exscan_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ptrdiff_sum_exscan_mt_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uchar_sum_exscan_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ushort_sum_exscan_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint_sum_exscan_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulong_sum_exscan_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_ulonglong_sum_exscan_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int8_sum_exscan_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int16_sum_exscan_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int32_sum_exscan_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_int64_sum_exscan_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint8_sum_exscan_mt_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint16_sum_exscan_mt_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint32_sum_exscan_mt_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_uint64_sum_exscan_mt_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_size_sum_exscan_mt_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_float_sum_exscan_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_double_sum_exscan_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_longdouble_sum_exscan_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_complexd_sum_exscan_mt_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+int shmemx_complexf_sum_exscan_mt_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req);
+
 /* ---- Exchanges: alltoallv and neighborhoods
  * Every member of team calls, one thread each. dest and source are symmetric, and the same objects on all members;
  * counts and offsets, of elements of element_bytes, count from there and may differ; the offset of a count of 0 is
@@ -2101,6 +2478,195 @@ static inline int shmemx_sum_exscan_nbe(shmem_team_t team, double *dest, const d
 static inline int shmemx_sum_exscan_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req) { return shmemx_longdouble_sum_exscan_nbe(team, dest, source, nelems, req); }
 static inline int shmemx_sum_exscan_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, shmemx_request_t *req) { return shmemx_complexd_sum_exscan_nbe(team, dest, source, nelems, req); }
 static inline int shmemx_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, shmemx_request_t *req) { return shmemx_complexf_sum_exscan_nbe(team, dest, source, nelems, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_broadcast_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_broadcast_mt_nbe(team, dest, source, nelems, PE_root, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_collect_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_collect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_fcollect_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_fcollect_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoall_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_alltoall_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_alltoalls_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_alltoalls_mt_nbe(team, dest, source, dst, sst, nelems, thread, nthreads, req); }
+static inline int shmemx_and_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_and_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_and_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_and_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_and_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_and_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_and_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_and_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_and_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_and_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_and_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int8_and_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_and_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int16_and_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_and_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int32_and_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_and_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int64_and_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_or_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_or_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_or_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_or_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_or_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_or_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_or_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_or_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_or_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_or_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_or_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int8_or_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_or_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int16_or_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_or_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int32_or_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_or_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int64_or_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_xor_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_xor_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_xor_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_xor_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_xor_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_xor_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_xor_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_xor_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_xor_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_xor_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_xor_reduce_mt_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int8_xor_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_xor_reduce_mt_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int16_xor_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_xor_reduce_mt_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int32_xor_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_xor_reduce_mt_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int64_xor_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_max_reduce_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_max_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_min_reduce_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_min_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_complexd_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_reduce_mt_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_complexf_sum_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_complexd_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_prod_reduce_mt_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads, shmemx_request_t *req) { return shmemx_complexf_prod_reduce_mt_nbe(team, dest, source, nreduce, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_complexd_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_inscan_mt_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_complexf_sum_inscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_char_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_schar_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_short_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_int_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_long_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longlong_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uchar_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ushort_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_uint_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulong_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_ulonglong_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_float_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_double_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_longdouble_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_complexd_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
+static inline int shmemx_sum_exscan_mt_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, int thread, int nthreads, shmemx_request_t *req) { return shmemx_complexf_sum_exscan_mt_nbe(team, dest, source, nelems, thread, nthreads, req); }
 #pragma GCC diagnostic pop
 }
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
@@ -2883,6 +3449,223 @@ static inline int shmemx_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest
         long double: shmemx_longdouble_sum_exscan_nbe, \
         heddle_complexd: shmemx_complexd_sum_exscan_nbe, \
         heddle_complexf: shmemx_complexf_sum_exscan_nbe)(a1, a2, a3, a4, a5))
+#define shmemx_broadcast_mt_nbe(a1, a2, a3, a4, a5, a6, a7, a8) \
+    (_Generic(*(a2), \
+        float: shmemx_float_broadcast_mt_nbe, \
+        double: shmemx_double_broadcast_mt_nbe, \
+        long double: shmemx_longdouble_broadcast_mt_nbe, \
+        char: shmemx_char_broadcast_mt_nbe, \
+        signed char: shmemx_schar_broadcast_mt_nbe, \
+        short: shmemx_short_broadcast_mt_nbe, \
+        int: shmemx_int_broadcast_mt_nbe, \
+        long: shmemx_long_broadcast_mt_nbe, \
+        long long: shmemx_longlong_broadcast_mt_nbe, \
+        unsigned char: shmemx_uchar_broadcast_mt_nbe, \
+        unsigned short: shmemx_ushort_broadcast_mt_nbe, \
+        unsigned int: shmemx_uint_broadcast_mt_nbe, \
+        unsigned long: shmemx_ulong_broadcast_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_broadcast_mt_nbe)(a1, a2, a3, a4, a5, a6, a7, a8))
+#define shmemx_collect_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        float: shmemx_float_collect_mt_nbe, \
+        double: shmemx_double_collect_mt_nbe, \
+        long double: shmemx_longdouble_collect_mt_nbe, \
+        char: shmemx_char_collect_mt_nbe, \
+        signed char: shmemx_schar_collect_mt_nbe, \
+        short: shmemx_short_collect_mt_nbe, \
+        int: shmemx_int_collect_mt_nbe, \
+        long: shmemx_long_collect_mt_nbe, \
+        long long: shmemx_longlong_collect_mt_nbe, \
+        unsigned char: shmemx_uchar_collect_mt_nbe, \
+        unsigned short: shmemx_ushort_collect_mt_nbe, \
+        unsigned int: shmemx_uint_collect_mt_nbe, \
+        unsigned long: shmemx_ulong_collect_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_collect_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_fcollect_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        float: shmemx_float_fcollect_mt_nbe, \
+        double: shmemx_double_fcollect_mt_nbe, \
+        long double: shmemx_longdouble_fcollect_mt_nbe, \
+        char: shmemx_char_fcollect_mt_nbe, \
+        signed char: shmemx_schar_fcollect_mt_nbe, \
+        short: shmemx_short_fcollect_mt_nbe, \
+        int: shmemx_int_fcollect_mt_nbe, \
+        long: shmemx_long_fcollect_mt_nbe, \
+        long long: shmemx_longlong_fcollect_mt_nbe, \
+        unsigned char: shmemx_uchar_fcollect_mt_nbe, \
+        unsigned short: shmemx_ushort_fcollect_mt_nbe, \
+        unsigned int: shmemx_uint_fcollect_mt_nbe, \
+        unsigned long: shmemx_ulong_fcollect_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_fcollect_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_alltoall_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        float: shmemx_float_alltoall_mt_nbe, \
+        double: shmemx_double_alltoall_mt_nbe, \
+        long double: shmemx_longdouble_alltoall_mt_nbe, \
+        char: shmemx_char_alltoall_mt_nbe, \
+        signed char: shmemx_schar_alltoall_mt_nbe, \
+        short: shmemx_short_alltoall_mt_nbe, \
+        int: shmemx_int_alltoall_mt_nbe, \
+        long: shmemx_long_alltoall_mt_nbe, \
+        long long: shmemx_longlong_alltoall_mt_nbe, \
+        unsigned char: shmemx_uchar_alltoall_mt_nbe, \
+        unsigned short: shmemx_ushort_alltoall_mt_nbe, \
+        unsigned int: shmemx_uint_alltoall_mt_nbe, \
+        unsigned long: shmemx_ulong_alltoall_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_alltoall_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_alltoalls_mt_nbe(a1, a2, a3, a4, a5, a6, a7, a8, a9) \
+    (_Generic(*(a2), \
+        float: shmemx_float_alltoalls_mt_nbe, \
+        double: shmemx_double_alltoalls_mt_nbe, \
+        long double: shmemx_longdouble_alltoalls_mt_nbe, \
+        char: shmemx_char_alltoalls_mt_nbe, \
+        signed char: shmemx_schar_alltoalls_mt_nbe, \
+        short: shmemx_short_alltoalls_mt_nbe, \
+        int: shmemx_int_alltoalls_mt_nbe, \
+        long: shmemx_long_alltoalls_mt_nbe, \
+        long long: shmemx_longlong_alltoalls_mt_nbe, \
+        unsigned char: shmemx_uchar_alltoalls_mt_nbe, \
+        unsigned short: shmemx_ushort_alltoalls_mt_nbe, \
+        unsigned int: shmemx_uint_alltoalls_mt_nbe, \
+        unsigned long: shmemx_ulong_alltoalls_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_alltoalls_mt_nbe)(a1, a2, a3, a4, a5, a6, a7, a8, a9))
+#define shmemx_and_reduce_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        unsigned char: shmemx_uchar_and_reduce_mt_nbe, \
+        unsigned short: shmemx_ushort_and_reduce_mt_nbe, \
+        unsigned int: shmemx_uint_and_reduce_mt_nbe, \
+        unsigned long: shmemx_ulong_and_reduce_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_and_reduce_mt_nbe, \
+        signed char: shmemx_int8_and_reduce_mt_nbe, \
+        short: shmemx_int16_and_reduce_mt_nbe, \
+        int: shmemx_int32_and_reduce_mt_nbe, \
+        long: shmemx_int64_and_reduce_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_or_reduce_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        unsigned char: shmemx_uchar_or_reduce_mt_nbe, \
+        unsigned short: shmemx_ushort_or_reduce_mt_nbe, \
+        unsigned int: shmemx_uint_or_reduce_mt_nbe, \
+        unsigned long: shmemx_ulong_or_reduce_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_or_reduce_mt_nbe, \
+        signed char: shmemx_int8_or_reduce_mt_nbe, \
+        short: shmemx_int16_or_reduce_mt_nbe, \
+        int: shmemx_int32_or_reduce_mt_nbe, \
+        long: shmemx_int64_or_reduce_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_xor_reduce_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        unsigned char: shmemx_uchar_xor_reduce_mt_nbe, \
+        unsigned short: shmemx_ushort_xor_reduce_mt_nbe, \
+        unsigned int: shmemx_uint_xor_reduce_mt_nbe, \
+        unsigned long: shmemx_ulong_xor_reduce_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_xor_reduce_mt_nbe, \
+        signed char: shmemx_int8_xor_reduce_mt_nbe, \
+        short: shmemx_int16_xor_reduce_mt_nbe, \
+        int: shmemx_int32_xor_reduce_mt_nbe, \
+        long: shmemx_int64_xor_reduce_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_max_reduce_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        char: shmemx_char_max_reduce_mt_nbe, \
+        signed char: shmemx_schar_max_reduce_mt_nbe, \
+        short: shmemx_short_max_reduce_mt_nbe, \
+        int: shmemx_int_max_reduce_mt_nbe, \
+        long: shmemx_long_max_reduce_mt_nbe, \
+        long long: shmemx_longlong_max_reduce_mt_nbe, \
+        unsigned char: shmemx_uchar_max_reduce_mt_nbe, \
+        unsigned short: shmemx_ushort_max_reduce_mt_nbe, \
+        unsigned int: shmemx_uint_max_reduce_mt_nbe, \
+        unsigned long: shmemx_ulong_max_reduce_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_max_reduce_mt_nbe, \
+        float: shmemx_float_max_reduce_mt_nbe, \
+        double: shmemx_double_max_reduce_mt_nbe, \
+        long double: shmemx_longdouble_max_reduce_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_min_reduce_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        char: shmemx_char_min_reduce_mt_nbe, \
+        signed char: shmemx_schar_min_reduce_mt_nbe, \
+        short: shmemx_short_min_reduce_mt_nbe, \
+        int: shmemx_int_min_reduce_mt_nbe, \
+        long: shmemx_long_min_reduce_mt_nbe, \
+        long long: shmemx_longlong_min_reduce_mt_nbe, \
+        unsigned char: shmemx_uchar_min_reduce_mt_nbe, \
+        unsigned short: shmemx_ushort_min_reduce_mt_nbe, \
+        unsigned int: shmemx_uint_min_reduce_mt_nbe, \
+        unsigned long: shmemx_ulong_min_reduce_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_min_reduce_mt_nbe, \
+        float: shmemx_float_min_reduce_mt_nbe, \
+        double: shmemx_double_min_reduce_mt_nbe, \
+        long double: shmemx_longdouble_min_reduce_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_sum_reduce_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        char: shmemx_char_sum_reduce_mt_nbe, \
+        signed char: shmemx_schar_sum_reduce_mt_nbe, \
+        short: shmemx_short_sum_reduce_mt_nbe, \
+        int: shmemx_int_sum_reduce_mt_nbe, \
+        long: shmemx_long_sum_reduce_mt_nbe, \
+        long long: shmemx_longlong_sum_reduce_mt_nbe, \
+        unsigned char: shmemx_uchar_sum_reduce_mt_nbe, \
+        unsigned short: shmemx_ushort_sum_reduce_mt_nbe, \
+        unsigned int: shmemx_uint_sum_reduce_mt_nbe, \
+        unsigned long: shmemx_ulong_sum_reduce_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_sum_reduce_mt_nbe, \
+        float: shmemx_float_sum_reduce_mt_nbe, \
+        double: shmemx_double_sum_reduce_mt_nbe, \
+        long double: shmemx_longdouble_sum_reduce_mt_nbe, \
+        heddle_complexd: shmemx_complexd_sum_reduce_mt_nbe, \
+        heddle_complexf: shmemx_complexf_sum_reduce_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_prod_reduce_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        char: shmemx_char_prod_reduce_mt_nbe, \
+        signed char: shmemx_schar_prod_reduce_mt_nbe, \
+        short: shmemx_short_prod_reduce_mt_nbe, \
+        int: shmemx_int_prod_reduce_mt_nbe, \
+        long: shmemx_long_prod_reduce_mt_nbe, \
+        long long: shmemx_longlong_prod_reduce_mt_nbe, \
+        unsigned char: shmemx_uchar_prod_reduce_mt_nbe, \
+        unsigned short: shmemx_ushort_prod_reduce_mt_nbe, \
+        unsigned int: shmemx_uint_prod_reduce_mt_nbe, \
+        unsigned long: shmemx_ulong_prod_reduce_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_prod_reduce_mt_nbe, \
+        float: shmemx_float_prod_reduce_mt_nbe, \
+        double: shmemx_double_prod_reduce_mt_nbe, \
+        long double: shmemx_longdouble_prod_reduce_mt_nbe, \
+        heddle_complexd: shmemx_complexd_prod_reduce_mt_nbe, \
+        heddle_complexf: shmemx_complexf_prod_reduce_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_sum_inscan_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        char: shmemx_char_sum_inscan_mt_nbe, \
+        signed char: shmemx_schar_sum_inscan_mt_nbe, \
+        short: shmemx_short_sum_inscan_mt_nbe, \
+        int: shmemx_int_sum_inscan_mt_nbe, \
+        long: shmemx_long_sum_inscan_mt_nbe, \
+        long long: shmemx_longlong_sum_inscan_mt_nbe, \
+        unsigned char: shmemx_uchar_sum_inscan_mt_nbe, \
+        unsigned short: shmemx_ushort_sum_inscan_mt_nbe, \
+        unsigned int: shmemx_uint_sum_inscan_mt_nbe, \
+        unsigned long: shmemx_ulong_sum_inscan_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_sum_inscan_mt_nbe, \
+        float: shmemx_float_sum_inscan_mt_nbe, \
+        double: shmemx_double_sum_inscan_mt_nbe, \
+        long double: shmemx_longdouble_sum_inscan_mt_nbe, \
+        heddle_complexd: shmemx_complexd_sum_inscan_mt_nbe, \
+        heddle_complexf: shmemx_complexf_sum_inscan_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
+#define shmemx_sum_exscan_mt_nbe(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
+        char: shmemx_char_sum_exscan_mt_nbe, \
+        signed char: shmemx_schar_sum_exscan_mt_nbe, \
+        short: shmemx_short_sum_exscan_mt_nbe, \
+        int: shmemx_int_sum_exscan_mt_nbe, \
+        long: shmemx_long_sum_exscan_mt_nbe, \
+        long long: shmemx_longlong_sum_exscan_mt_nbe, \
+        unsigned char: shmemx_uchar_sum_exscan_mt_nbe, \
+        unsigned short: shmemx_ushort_sum_exscan_mt_nbe, \
+        unsigned int: shmemx_uint_sum_exscan_mt_nbe, \
+        unsigned long: shmemx_ulong_sum_exscan_mt_nbe, \
+        unsigned long long: shmemx_ulonglong_sum_exscan_mt_nbe, \
+        float: shmemx_float_sum_exscan_mt_nbe, \
+        double: shmemx_double_sum_exscan_mt_nbe, \
+        long double: shmemx_longdouble_sum_exscan_mt_nbe, \
+        heddle_complexd: shmemx_complexd_sum_exscan_mt_nbe, \
+        heddle_complexf: shmemx_complexf_sum_exscan_mt_nbe)(a1, a2, a3, a4, a5, a6, a7))
 #endif
 
 #endif

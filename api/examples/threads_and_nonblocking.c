@@ -138,6 +138,108 @@ void place_and_compute(void) {
     assert(first == 10 * shmem_my_pe());
 }
 
+/* == shmemx_team_sync_mt_nbe == */
+void all_threads_arrive_and_compute(void) {
+    shmemx_request_t request;
+    shmemx_request_allocate(&request, SHMEMX_REQUEST_SHARED);
+#pragma omp parallel num_threads(2)
+    {
+        shmemx_team_sync_mt_nbe(SHMEM_TEAM_WORLD, omp_get_thread_num(),
+                                omp_get_num_threads(), &request);
+        /* computation that needs nothing of other PEs */
+        shmemx_request_wait(&request);
+    }
+    shmemx_request_free(&request);
+}
+
+/* == shmemx_broadcast_mt_nbe == */
+void broadcast_while_threads_compute(void) {
+    static double field[1000];
+    shmemx_request_t request;
+    shmemx_request_allocate(&request, SHMEMX_REQUEST_SHARED);
+    if (shmem_my_pe() == 0)
+        field[999] = 1;
+#pragma omp parallel num_threads(2)
+    {
+        shmemx_broadcast_mt_nbe(SHMEM_TEAM_WORLD, field, field, 1000, 0,
+                                omp_get_thread_num(),
+                                omp_get_num_threads(), &request);
+        /* computation without field */
+        shmemx_request_wait(&request);
+    }
+    assert(field[999] == 1);
+    shmemx_request_free(&request);
+}
+
+/* == shmemx_collect_mt_nbe == */
+void collect_while_threads_compute(void) {
+    static int mine[2];
+    size_t all = 2 * (size_t)shmem_n_pes();
+    int* parts = shmem_malloc(all * sizeof *parts);
+    shmemx_request_t request;
+    shmemx_request_allocate(&request, SHMEMX_REQUEST_SHARED);
+    mine[1] = shmem_my_pe();
+#pragma omp parallel num_threads(2)
+    shmemx_collect_mt_nbe(SHMEM_TEAM_WORLD, parts, mine, 2,
+                          omp_get_thread_num(), omp_get_num_threads(),
+                          &request);
+    shmemx_request_wait(&request); /* all threads have posted */
+    assert(parts[all - 1] == shmem_n_pes() - 1);
+    shmemx_request_free(&request);
+    shmem_free(parts);
+}
+
+/* == shmemx_alltoall_mt_nbe == */
+void exchange_while_threads_compute(void) {
+    int n = shmem_n_pes();
+    int* out = shmem_calloc((size_t)n, sizeof *out);
+    int* in = shmem_calloc((size_t)n, sizeof *in);
+    shmemx_request_t request;
+    shmemx_request_allocate(&request, SHMEMX_REQUEST_SHARED);
+    for (int pe = 0; pe < n; ++pe) out[pe] = shmem_my_pe();
+#pragma omp parallel num_threads(2)
+    shmemx_alltoall_mt_nbe(SHMEM_TEAM_WORLD, in, out, 1,
+                           omp_get_thread_num(), omp_get_num_threads(),
+                           &request);
+    shmemx_request_free(&request); /* waits */
+    assert(in[n - 1] == n - 1);
+    shmem_free(in);
+    shmem_free(out);
+}
+
+/* == shmemx_reduce_mt_nbe == */
+void sum_while_threads_compute(void) {
+    static double part[1000], sum[1000];
+    shmemx_request_t request;
+    shmemx_request_allocate(&request, SHMEMX_REQUEST_SHARED);
+    part[999] = 1;
+#pragma omp parallel num_threads(2)
+    {
+        shmemx_sum_reduce_mt_nbe(SHMEM_TEAM_WORLD, sum, part, 1000,
+                                 omp_get_thread_num(),
+                                 omp_get_num_threads(), &request);
+        /* computation without part and sum */
+        shmemx_request_wait(&request);
+        assert(sum[999] == shmem_n_pes());
+    }
+    shmemx_request_free(&request);
+}
+
+/* == shmemx_scan_mt_nbe == */
+void prefix_sums_while_threads_compute(void) {
+    static long part[1000], before[1000];
+    shmemx_request_t request;
+    shmemx_request_allocate(&request, SHMEMX_REQUEST_SHARED);
+    part[999] = 1;
+#pragma omp parallel num_threads(2)
+    shmemx_sum_exscan_mt_nbe(SHMEM_TEAM_WORLD, before, part, 1000,
+                             omp_get_thread_num(), omp_get_num_threads(),
+                             &request);
+    shmemx_request_wait(&request);
+    assert(before[999] == shmem_my_pe());
+    shmemx_request_free(&request);
+}
+
 /* == shmemx_alltoallv == */
 /* PE i sends i + 1 longs to each PE. */
 void exchange_of_lengths(void) {

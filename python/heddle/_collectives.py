@@ -1,5 +1,5 @@
-"""Collectives: blocking, by all threads of a PE (mt), posted under a request (nbe). All members of a team call in the
-same order, one thread each, but for mt. Other Python threads run meanwhile."""
+"""Collectives: blocking, by all threads of a PE (mt), posted under a request (nbe), or both. All members of a team call
+in the same order, one thread each, but for mt. Other Python threads run meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._families import Family
 from ._library import foreign
 from ._memory import Array, Buffer, list_of, same_dtype, symmetric
 from ._plans import note
-from ._requests import Request, request_for
+from ._requests import Request, request_for, shared_request_for
 
 _MOST = 2**63 - 1
 _barrier_all = foreign("shmem_barrier_all", "v:")
@@ -107,9 +107,10 @@ def _team(where: str, team: Any) -> Any:
 
 
 def _tail(where: str, threads: tuple[Any, Any] | None, req: Request | None) -> tuple[int, ...]:
-    if threads is not None:
-        return group(where, *threads)
-    return () if req is None else (request_for(where, req),)
+    numbers = () if threads is None else group(where, *threads)
+    if req is None:
+        return numbers
+    return *numbers, request_for(where, req) if threads is None else shared_request_for(where, req)
 
 
 def exchange(family: Family, team: Any, neighbors: Any, dest: Buffer, source: Buffer,

@@ -146,6 +146,15 @@ def request_for(where: str, req: Request) -> int:
     return req.place_for(where)
 
 
+def shared_request_for(where: str, req: Request) -> int:
+    """The same of one that several threads post to."""
+    place = request_for(where, req)
+    if not req._shared:
+        raise ValueError(f"heddle.{where}: req is private: a shared request, to which several threads may post, would "
+                         "be right")
+    return place
+
+
 def _handles(where: str, requests: Sequence[Request]) -> ctypes.Array[ctypes.c_void_p]:
     if not isinstance(requests, Sequence):
         raise TypeError(f"heddle.{where}: requests is {described(requests)}: a sequence of requests would be right")

@@ -75,10 +75,12 @@ bool fits(Algorithm algorithm, size_t bytes) {
 
 // The least that is worth a message of a thread, and its part in the waits of the group: a piece of a long reduction.
 constexpr size_t kLeastShare = 16 * 1024;
+// The least that is worth a fiber, which takes 1 to 2 us: what a core copies in 3 us (docs/decisions/0080).
+constexpr size_t kLeastPostedShare = 128 * 1024;
 
-}  // namespace
-
-int select_sharers(size_t bytes, int threads, int (*room)()) {
+// As many as have `least` bytes each, of the threads that there is room for; or what the setting says.
+template <class Room>
+int divide(size_t bytes, int threads, size_t least, Room room) {
     switch (base::settings.collective_threads) {
         case base::CollectiveThreads::kOne:
             return 1;
@@ -87,8 +89,17 @@ int select_sharers(size_t bytes, int threads, int (*room)()) {
         case base::CollectiveThreads::kAuto:
             break;
     }
-    const size_t shares = bytes / kLeastShare;
-    return std::max(1, std::min({threads, room(), static_cast<int>(std::min<size_t>(shares, INT_MAX))}));
+    return std::max(1, std::min({threads, room(), static_cast<int>(std::min<size_t>(bytes / least, INT_MAX))}));
+}
+
+}  // namespace
+
+int select_sharers(size_t bytes, int threads, int (*room)()) {
+    return divide(bytes, threads, kLeastShare, room);
+}
+
+int select_shares(size_t bytes, int threads) {
+    return divide(bytes, threads, kLeastPostedShare, [] { return INT_MAX; });
 }
 
 Algorithm select(Operation operation, size_t bytes, int size) {

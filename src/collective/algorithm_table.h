@@ -23,6 +23,9 @@ enum class Operation { kBroadcast, kCollect, kFcollect, kAlltoall, kReduce, kSca
 // others. bytes: of this PE's part. room(): how many threads have a core and a channel of their own. PEs may choose
 // unlike: the messages of a step are the same ones, or parts of them.
 int select_sharers(size_t bytes, int threads, int (*room)());
+// In how many shares the PE's threads divide a collective of so many bytes that they have posted together; 1: it is not
+// divided.
+int select_shares(size_t bytes, int threads);
 
 // bytes: of one member's part (alltoall: of all blocks of a member). size: number of members.
 Algorithm select(Operation operation, size_t bytes, int size);

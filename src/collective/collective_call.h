@@ -24,6 +24,9 @@ using team::MemberState;
 struct Group {
     Group(shmem_team_t of_team) : team(of_team) {}                               // NOLINT: a team is a group
     Group(team::Team& of_instance) : kind(kInstance), instance(&of_instance) {}  // NOLINT: an instance of a team, too
+    // One of the shares of what several threads have posted together.
+    Group(team::Team& of_instance, int share, int count)
+        : kind(kInstance), instance(&of_instance), thread(share), threads(count) {}
     Group(shmem_team_t of_team, int number, int count) : team(of_team), thread(number), threads(count) {}
     Group(int from, int log, int count, const long* sync_array)
         : kind(kActiveSet), start(from), log_stride(log), size(count), psync(sync_array) {}
@@ -66,9 +69,7 @@ int sharers_of(size_t bytes, int threads);
 // One thread of the group runs body(group.single_threaded()), a collective, on behalf of all its threads.
 template <class Body>
 int by_one_thread(const Call& call, const Group& group, Body body) {
-    ThreadGroup(call, team_of(call, group).thread_group, group.thread, group.threads).by_one([&] {
-        body(group.single_threaded());
-    });
+    ThreadGroup(call, team_of(call, group), group.thread, group.threads).by_one([&] { body(group.single_threaded()); });
     return 0;
 }
 
@@ -134,7 +135,7 @@ class CollectiveCall {
         : call(called),
           team(of_group),
           state(of_group.state),
-          thread_group(called, of_group.thread_group, group.thread, group.threads) {
+          thread_group(called, of_group, group.thread, group.threads) {
         HEDDLE_INVARIANT(rank() >= 0 && rank() < size() && pe(rank()) == memory::symmetric->pe);
         HEDDLE_INVARIANT(state.size() <= size() && (team.span || state.size() == size()));
         if (of_group.sequence)  // collectives posted before come first

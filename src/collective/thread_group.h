@@ -13,11 +13,14 @@ namespace heddle::collective {
 class ThreadGroup {
   public:
     // Ends the PE unless 0 <= thread < threads.
-    ThreadGroup(const base::Call& call, team::ThreadGroupState& segment, int thread, int threads)
-        : call_(call), segment_(segment), thread_(thread), threads_(threads) {
+    ThreadGroup(const base::Call& call, team::Team& team, int thread, int threads)
+        : call_(call), team_(team), thread_(thread), threads_(threads) {
         if (threads != 1 || thread != 0)
-            check_number();
+            require_number(call, thread, threads);
     }
+
+    // Ends the PE unless 0 <= thread < threads.
+    static void require_number(const base::Call& call, int thread, int threads);
 
     int size() const { return threads_; }
     int thread() const { return thread_; }
@@ -42,9 +45,9 @@ class ThreadGroup {
         if (threads_ == 1)
             return mine;
         if (thread_ == 0)
-            segment_.of_first = &mine;
+            state().of_first = &mine;
         gather();
-        return *static_cast<Object*>(segment_.of_first);
+        return *static_cast<Object*>(state().of_first);
     }
 
     static constexpr size_t kLineBytes = 64;  // of the caches of all CPUs that Heddle knows; two threads share no line
@@ -64,7 +67,7 @@ class ThreadGroup {
     // by_one with several threads. Out of line: the collectives of one thread stay as short as without thread groups.
     template <class Work>
     __attribute__((noinline)) void by_the_last(Work work) const {
-        sync::CentralBarrier& central_barrier = segment_.central_barrier;
+        sync::CentralBarrier& central_barrier = state().central_barrier;
         // Relaxed: the count cannot advance before this thread has arrived, and this thread has seen its last advance.
         const uint32_t next = central_barrier.released.value.load(std::memory_order_relaxed) + 1;
         check();
@@ -75,14 +78,19 @@ class ThreadGroup {
             work();
             tsan::release(&central_barrier);
         });
-        if (was_last)
+        if (was_last) {
+            if (progress::Fiber::current())  // shares of what is posted, for threads that wait for its request
+                progress::wait_policy->parking_lot.call_to_work(static_cast<uint32_t>(threads_) - 1);
             return;
+        }
         progress::wait_for_event_count(call_.function, central_barrier.released, next);
         tsan::acquire(&central_barrier);
     }
 
+    // Where the threads meet; of several alone. Shares that are under way in an instance of the team have a state of
+    // their own: threads of this PE may be in the next blocking collective.
+    team::ThreadGroupState& state() const;
     Share one_of_many(size_t count, size_t unit, int sharers) const;
-    void check_number() const;
     // In a checked run: ends the PE when threads disagree on the function or their number, or two threads have one
     // number.
     void check() const;
@@ -90,7 +98,7 @@ class ThreadGroup {
     void forget() const;
 
     const base::Call& call_;
-    team::ThreadGroupState& segment_;
+    team::Team& team_;
     const int thread_, threads_;
 };
 

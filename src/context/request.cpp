@@ -80,6 +80,22 @@ uint32_t Request::post() {
     return side;
 }
 
+// Relaxed, all but the last: as in post.
+void Request::announce() {
+    [[maybe_unused]] const uint32_t held = holds.fetch_add(1, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(held != 0);
+    announced.fetch_add(1, std::memory_order_relaxed);
+}
+
+uint32_t Request::post_announced() {
+    const uint32_t side = turn.load(std::memory_order_relaxed) & 1;
+    sides[side].fetch_add(1, std::memory_order_relaxed);
+    // Release: pairs with Request::has_nothing and collective::are_posts_of_this_thread_whole.
+    [[maybe_unused]] const uint32_t before = announced.fetch_sub(1, std::memory_order_release);
+    HEDDLE_INVARIANT(before != 0);
+    return side;
+}
+
 void Request::complete(uint32_t side) {
     tsan::release(this);
     [[maybe_unused]] const uint32_t posted =

@@ -5,9 +5,11 @@
 //   sides[2]  outstanding operations. A new one is counted on the side that `turn` names. A waiter advances `turn`, so
 //             that the other side gets no more, and is done when it has seen each side empty once. All operations
 //             posted before the wait began are then complete. Operations posted meanwhile do not delay the wait.
-//   holds     references: one for each outstanding operation, and one for the program's handle. The thread that drops
-//             the last one returns the object to its pool, and completes an operation of the request into which it
-//             was merged.
+//   announced operations of several threads that not all have posted yet (collective/posted_group.h). A wait of one of
+//             those that have posted covers them; for the others they are counted later, on a side.
+//   holds     references: one for each outstanding or announced operation, and one for the program's handle. The
+//             thread that drops the last one returns the object to its pool, and completes an operation of the request
+//             into which it was merged.
 //   claims    for operations on other nodes: the position of a stream (fabric/endpoint/stream.h) up to which they were
 //             posted. A stream reports completion by position, so posting costs two stores and completion nothing.
 //
@@ -54,6 +56,7 @@ struct alignas(128) Request {
     uint32_t parent_side = 0;
     sync::Pool<Request, 64>* home = nullptr;  // the pool that the object returns to
     std::atomic<Claim*> claims{nullptr};
+    std::atomic<uint32_t> announced{0};
     // Threads whose inlined code puts what is not in the claims yet (operations/capture.h).
     std::atomic<uint32_t> captures{0};
     // Of the thread that posts: the stream set that alone has records of before the last fence
@@ -66,6 +69,9 @@ struct alignas(128) Request {
 
     // Counts one operation; returns the side, for `complete`.
     uint32_t post();
+    // Announces one operation, which is counted when post_announced is called. Any thread.
+    void announce();
+    uint32_t post_announced();
     // Counts one operation of this side as complete.
     void complete(uint32_t side);
     // Drops one hold.
@@ -76,6 +82,8 @@ struct alignas(128) Request {
         return sides[0].load(std::memory_order_acquire) == 0 && sides[1].load(std::memory_order_acquire) == 0 &&
                claims_are_complete();
     }
+    // True when nothing is outstanding or announced. Acquire: pairs with Request::post_announced, which counts before.
+    bool has_nothing() const { return announced.load(std::memory_order_acquire) == 0 && is_quiet(); }
     // Acquire: pairs with Request::add_claim.
     bool claims_are_complete() const;
     // Adds what was posted to the stream up to this position and this number of returns. The claim of the stream.

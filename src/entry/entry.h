@@ -5,6 +5,7 @@
 #include "collective/node/data_movement.h"
 #include "collective/node/reduce.h"
 #include "collective/nonblocking.h"
+#include "collective/posted_group.h"
 #include "collective/sync.h"
 #include "entry/twin.h"
 #include "operations/amo.h"

@@ -13,6 +13,7 @@
 #include "checking/status/published_waits.h"
 #include "collective/node/reduce.h"
 #include "collective/plan.h"
+#include "collective/posted_group.h"
 #include "collective/sync.h"
 #include "context/context.h"
 #include "context/request.h"
@@ -175,6 +176,7 @@ void open_hot_path() {
     context::start_contexts(job.n_pes, symmetric.nobody);
     context::start_requests();
     collective::start_plans();
+    collective::start_posted_groups();
     if (!base::settings.check)
         publish(true);
     collective::watch(progress::wait_policy->multiple_asked);
@@ -270,6 +272,7 @@ bool start(const char* function, char* error) {
 
 // True for the one PE of the job that is to report PEs that did not call shmem_finalize.
 bool stop(const base::Call& call, Leave how) {
+    collective::require_all_posted(call, nullptr);
     checking::stop(call.function);
     progress::engine->stop(call.function);
     const bool tells = leave(call, how);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/settings.h"
+#include "collective/posted_group.h"
 #include "context/request.h"
 #include "operations/capture.h"
 #include "operations/observer.h"
@@ -50,6 +51,7 @@ bool is_part_of(const void* task_owner, const Request* request) {
 
 // Returns when all operations that were posted to request before are complete.
 void wait_for(const Call& call, Request* request, RequestWait::For what = RequestWait::For::kAll) {
+    collective::await_posts_of_this_thread(call, *request);
     RequestWait wait(request, what);
     progress::engine->wait_for(
         call.function, [&](const progress::Owners& owners) { return is_part_of(owners.request, request); },
@@ -84,7 +86,8 @@ void tell_of_look() {
 }
 
 bool is_complete(Request* request) {
-    return !request || context::RequestWait(request).is_over();
+    return !request ||
+           (collective::are_posts_of_this_thread_whole(*request) && context::RequestWait(request).is_over());
 }
 
 // Ends the first complete request, or with `all` every complete one, and returns their number and indices. *living: how
@@ -194,12 +197,12 @@ void merge_requests(const Call& call, shmemx_request_t* req, size_t count, shmem
         if (!part)
             continue;
         context::claim_captured(*part);
-        if (Request* whole = part->is_quiet() ? nullptr : context::request_to_post(call, req)) {
+        if (Request* whole = part->has_nothing() ? nullptr : context::request_to_post(call, req)) {
             context::move_claims(part, whole);
             part->parent_side = whole->post();
             // The hold that end_handle drops below orders this store before Request::release reads `parent`.
             part->parent.store(whole, std::memory_order_release);
-        } else if (!part->is_quiet()) {
+        } else if (!part->has_nothing()) {
             wait_for(call, part);  // no memory for a request to merge the part into
         }
         context::end_handle(call, part);

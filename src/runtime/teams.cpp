@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "collective/collective_call.h"
 #include "collective/internode/internode.h"
+#include "collective/posted_group.h"
 #include "context/context.h"
 #include "operations/check.h"
 #include "operations/order.h"
@@ -236,6 +237,7 @@ void team_destroy(const Call& call, shmem_team_t handle) {
     if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
         fatal(call.function, "team is %s, which cannot be destroyed",
               handle == SHMEM_TEAM_WORLD ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
+    collective::require_all_posted(call, team);
     {
         const CollectiveCall coll(call, handle, {});  // in a checked run: all members are in this call
     }

@@ -252,10 +252,12 @@ void retire(Team* team) {
 }
 
 void return_stream_sets(Team* team) {
-    for_each_instance(team, [](Team* instance) {
-        if (instance->stream_sets.first.load(std::memory_order_relaxed))
+    if (fabric::network)
+        for_each_instance(team, [](Team* instance) {
             fabric::network->return_stream_sets(instance->stream_sets);
-    });
+            for (Helper* it = instance->helpers; it; it = it->next)
+                fabric::network->return_stream_sets(it->stream_sets);
+        });
 }
 
 TeamSegment segment_of(const Team& team, int index) {
@@ -342,10 +344,8 @@ uint64_t id_of_split(const Team& parent, const Members& members) {
 
 void stop_teams() {
     for_each_created([](Team* team) {
-        if (!team->alive)
-            return;
-        return_stream_sets(team);
-        retire(team);
+        if (team->alive)
+            return_stream_sets(team), retire(team);
     });
 }
 

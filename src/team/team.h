@@ -62,6 +62,17 @@ struct Span {
     int leader(int of_node) const { return members[begins[of_node]]; }
 };
 
+// A further sequence of an instance, with streams of its own: it carries out a share of a collective that several
+// threads have posted together (collective/posted_group.h). Kept as long as the instance's object.
+struct Helper {
+    explicit Helper(progress::Engine& engine) : sequence(engine) {}
+
+    progress::Sequence sequence;
+    fabric::StreamSetList stream_sets;
+    ThreadGroupState thread_group = {};  // of the first helper: where all shares of the instance meet
+    Helper* next = nullptr;
+};
+
 struct Team {
     heddle_team abi;  // first: a shmem_team_t points here, or to a predefined handle
     bool alive = false;
@@ -81,6 +92,7 @@ struct Team {
     // Of a further instance: of those in it.
     progress::Sequence* sequence = nullptr;
     fabric::StreamSetList stream_sets;
+    Helper* helpers = nullptr;             // the list grows at its end, by what is under way in the instance
     uint32_t posted = 0;                   // non-blocking collectives; accessed by who posts alone
     Team* instances[kInstances - 1] = {};  // further ones, teams of the same members; made when first used, then kept
     OwnSegment* own_segment = nullptr;     // for a member alone on its node; kept for the next team of this object

@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "team": ["base", "os", "sync", "progress", "memory", "fabric"],
     "operations": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team"],
     "checking": ["base", "os", "sync", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations"],
-    "collective": ["base", "sync", "progress", "memory", "fabric", "context", "team", "operations"],
+    "collective": ["base", "os", "sync", "progress", "memory", "fabric", "context", "team", "operations"],
     "runtime": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations",
                 "checking", "collective"],
     "entry": ["operations", "collective", "runtime"],

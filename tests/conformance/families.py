@@ -249,6 +249,27 @@ FAMILIES = {
     "shmemx_TYPENAME_prod_reduce_nbe": ("reductions_nbe", "reduce"),
     "shmemx_TYPENAME_sum_inscan_nbe": ("reductions_nbe", "reduce"),
     "shmemx_TYPENAME_sum_exscan_nbe": ("reductions_nbe", "reduce"),
+    "shmemx_team_sync_mt_nbe": ("data_movement_mt_nbe", "sync"),
+    "shmemx_team_barrier_mt_nbe": ("data_movement_mt_nbe", "sync"),
+    "shmemx_TYPENAME_broadcast_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_broadcastmem_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_TYPENAME_collect_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_collectmem_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_TYPENAME_fcollect_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_fcollectmem_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_TYPENAME_alltoall_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_alltoallmem_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_TYPENAME_alltoalls_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_alltoallsmem_mt_nbe": ("data_movement_mt_nbe", "move"),
+    "shmemx_TYPENAME_and_reduce_mt_nbe": ("reductions_mt_nbe", "reduce"),
+    "shmemx_TYPENAME_or_reduce_mt_nbe": ("reductions_mt_nbe", "reduce"),
+    "shmemx_TYPENAME_xor_reduce_mt_nbe": ("reductions_mt_nbe", "reduce"),
+    "shmemx_TYPENAME_max_reduce_mt_nbe": ("reductions_mt_nbe", "reduce"),
+    "shmemx_TYPENAME_min_reduce_mt_nbe": ("reductions_mt_nbe", "reduce"),
+    "shmemx_TYPENAME_sum_reduce_mt_nbe": ("reductions_mt_nbe", "reduce"),
+    "shmemx_TYPENAME_prod_reduce_mt_nbe": ("reductions_mt_nbe", "reduce"),
+    "shmemx_TYPENAME_sum_inscan_mt_nbe": ("reductions_mt_nbe", "reduce"),
+    "shmemx_TYPENAME_sum_exscan_mt_nbe": ("reductions_mt_nbe", "reduce"),
     "shmemx_alltoallv": ("exchanges", None),
     "shmemx_neighbor_alltoall": ("exchanges", None),
     "shmemx_neighbor_alltoallv": ("exchanges", None),
@@ -272,6 +293,7 @@ FAMILIES = {
 
 # Programs that are another one's source with other rows: of tables that they lack there are none.
 BODIES = {"rma_nbe": "rma", "atomics_nbe": "atomics", "signals_nbe": "signals", "data_movement_mt": "data_movement",
-          "reductions_mt": "reductions", "data_movement_nbe": "data_movement", "reductions_nbe": "reductions"}
+          "reductions_mt": "reductions", "data_movement_nbe": "data_movement", "reductions_nbe": "reductions",
+          "data_movement_mt_nbe": "data_movement", "reductions_mt_nbe": "reductions"}
 
 TABLE_PROGRAMS = sorted({program for program, table in FAMILIES.values() if table})

@@ -74,7 +74,10 @@ def kind_of(c_type):
 
 # What a name ends in -> (when the operation is complete, what comes behind the other arguments).
 FORMS = {"nbi": ("COMPLETE_AFTER_QUIET", ""), "nbe": ("COMPLETE_AFTER_REQUEST", "conformance_request"),
-         "mt": ("COMPLETE_AT_RETURN", "thread, nthreads")}
+         "mt": ("COMPLETE_AT_RETURN", "thread, nthreads"),
+         "mt_nbe": ("COMPLETE_AT_RETURN", "thread, nthreads, conformance_group_request")}
+# The collectives that a thread group calls -> the function that has it do so.
+BY_GROUP = {"mt": "conformance_thread_group", "mt_nbe": "conformance_posting_group"}
 
 # C functions whose name is a C11 generic as well: the parentheses keep the macro out.
 GENERIC_TOO = {"shmem_wait_until", "shmem_sync"}
@@ -102,7 +105,7 @@ class Row:
             self.reached = dict(family.choices(with_ctx)).get(family.same.get(self.c_type, self.c_type), function).name
         self.thunk = "row_" + function.name
         self.lead = "conformance_ctx, " if with_ctx else ""
-        self.form = next((form for form in FORMS if family.row["name"].endswith(f"_{form}")), "")
+        self.form = max((form for form in FORMS if family.row["name"].endswith(f"_{form}")), key=len, default="")
         self.base = family.row["name"].replace("shmemx_", "shmem_").removesuffix(f"_{self.form}")
 
     def call(self, *arguments):
@@ -253,12 +256,12 @@ RETURNS = {"wait": "size_t", "sync": "int", "move": "int", "reduce": "int"}
 def thunk(row, returns, parameters):
     """The function that a row points to. That of a collective by many threads has a thread group call it (tables.h)."""
     body = THUNKS[row.table](row)
-    if row.form != "mt":
+    if row.form not in BY_GROUP:
         return [f"static {returns} {row.thunk}({parameters}) {{ {body} }}"]
     return [f"static int {row.thunk}_by_group(const struct thread_group_call* call, int thread, int nthreads) "
             f"{{ {GROUP_TAKES} {body} }}",
             f"static int {row.thunk}({parameters}) {{ {GROUP_GIVES[row.table]} "
-            f"return conformance_thread_group({row.thunk}_by_group, &call); }}"]
+            f"return {BY_GROUP[row.form]}({row.thunk}_by_group, &call); }}"]
 
 
 # The arguments of a thread group's call, as the thunks name them.

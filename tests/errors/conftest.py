@@ -34,7 +34,7 @@ MOVING = ("broadcast", "collect", "alltoall", "_reduce", "scan", "to_all")
 EXCHANGES = [name for name in FUNCTIONS if "alltoallv" in name or "neighbor" in name]  # test_exchanges.py
 COLLECTIVES = [name for name in FUNCTIONS if any(word in name for word in MOVING) and name not in EXCHANGES]
 WAITING = ["shmem_team_sync", "shmem_sync", "shmem_barrier", "shmemx_team_sync_mt", "shmemx_team_barrier_mt",
-           "shmemx_team_sync_nbe", "shmemx_team_barrier_nbe"]
+           "shmemx_team_sync_nbe", "shmemx_team_barrier_nbe", "shmemx_team_sync_mt_nbe", "shmemx_team_barrier_mt_nbe"]
 ON_TEAMS = [name for name in COLLECTIVES + EXCHANGES + WAITING if "team" in FUNCTIONS[name]]
 ON_ACTIVE_SETS = [name for name in COLLECTIVES + WAITING if "pSync" in FUNCTIONS[name]]
 

@@ -4,7 +4,7 @@
 //           all: on every PE
 //   VALUE   of a number: a number; of a pointer: null, wild, stack, malloc, library, private, heap, static, freed,
 //           ones (bytes of 0xff), word (that of a policy), heapend (the end of the heap), requests (handles that are
-//           NULL), with +N or -N bytes behind; of a ctx: default, invalid, destroyed, created; of a team: world,
+//           NULL), shared (a SHARED request), with +N or -N bytes behind; of a ctx: default, invalid, destroyed, created; of a team: world,
 //           shared, invalid, destroyed, created (of all PEs), none (an address that is no team)
 //   NAME@N  for PE N alone
 // Prints what the function returned, and "survived" when nothing ended the PE. It is the caller who knows what is
@@ -68,6 +68,8 @@ const char* right_pointer(const std::string& name) {
         return reads ? "heap" : "private";
     if (name == "status")
         return "null";
+    if (name == "req" && contains("_mt_nbe"))
+        return "shared";
     if (name == "req" || name == "requests")
         return name == "req" ? "requests" : "requests+8";
     if (name == "pSync" || name == "pWrk")
@@ -102,6 +104,12 @@ char* base_of(const std::string& word) {
     if (word == "requests") {
         static shmemx_request_t requests[4];
         return reinterpret_cast<char*>(requests);
+    }
+    if (word == "shared") {
+        static shmemx_request_t request;
+        if (running && request == SHMEMX_REQUEST_NULL)
+            shmemx_request_allocate(&request, SHMEMX_REQUEST_SHARED);
+        return reinterpret_cast<char*>(&request);
     }
     if (word == "library")
         return static_cast<char*>(library_data());

@@ -193,6 +193,46 @@ void right_group(int pe) {
     for (int i = 0; i < 50; ++i) pe == 0 ? group({{2, 3}, {0, 3}, {1, 3}}) : group({{1, 2}, {0, 2}});
 }
 
+// A reduction that two threads post together, of which the kind says what is wrong; both are posted by this thread.
+void post_sum(const shmem_team_t team, shmemx_request_t* request, int thread, int nthreads, long* to, size_t nelems) {
+    volatile int result = shmemx_long_sum_reduce_mt_nbe(team, to, source, nelems, thread, nthreads, request);
+    static_cast<void>(result);
+}
+void posted_alone(shmemx_request_t* request) {
+    post_sum(SHMEM_TEAM_WORLD, request, 0, 2, dest, 4);
+}
+void group_of_posts(int) {
+    shmemx_request_t request = kind == "null" ? SHMEMX_REQUEST_NULL : shared_request();
+    if (kind == "private")
+        shmemx_request_allocate(&request, SHMEMX_REQUEST_PRIVATE);
+    if (kind == "plan") {
+        shmemx_plan_t plan;
+        shmemx_plan_begin(&plan);
+    }
+    posted_alone(&request);
+    if (kind == "function") {
+        volatile int result = shmemx_long_max_reduce_mt_nbe(SHMEM_TEAM_WORLD, dest, source, 4, 1, 2, &request);
+        static_cast<void>(result);
+    } else if (kind == "number") {
+        std::thread([&] { posted_alone(&request); }).join();
+    } else {
+        post_sum(SHMEM_TEAM_WORLD, &request, 1, kind == "nthreads" ? 3 : 2, kind == "dest" ? dest + 4 : dest,
+                 kind == "nelems" ? 3 : 4);
+    }
+    shmemx_request_wait(&request);
+}
+void posted_by_some(int) {
+    shmemx_request_t request = shared_request();
+    shmem_team_t team = SHMEM_TEAM_WORLD;
+    if (kind == "destroy")
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), nullptr, 0, &team);
+    post_sum(team, &request, 0, 2, dest, 4);
+    if (kind == "destroy")
+        shmem_team_destroy(team);
+    else if (kind == "finalize")
+        shmem_finalize();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -213,6 +253,8 @@ int main(int argc, char** argv) {
                      {"merged_into_itself", merged_into_itself},
                      {"unequal_nthreads", unequal_nthreads},
                      {"same_number", same_number},
+                     {"group_of_posts", group_of_posts},
+                     {"posted_by_some", posted_by_some},
                      {"different_functions", different_functions},
                      {"right_group", right_group}};
     int provided;

@@ -194,5 +194,60 @@ def test_thread_groups_that_are_right(check):
     misuse("right_group", pes=2, check=check).is_fine(2)
 
 
+POSTED_SUM = site("shmemx_long_sum_reduce_mt_nbe")
+
+
+@both_runs
+def test_group_of_posts_that_is_right(check):
+    misuse("group_of_posts", check=check).is_fine(1)
+
+
+@pytest.mark.parametrize("kind,what", [("null", "SHMEMX_REQUEST_NULL"), ("private", "a PRIVATE request")])
+@both_runs
+def test_groups_post_to_shared_requests(kind, what, check):
+    misuse("group_of_posts", kind, check=check).is_fatal(message(
+        "shmemx_long_sum_reduce_mt_nbe", rf"req is {what}, in {POSTED_SUM}: right would be a SHARED request "
+        r"\(shmemx_request_allocate\), to which several threads may post", 0))
+
+
+@pytest.mark.parametrize("kind,text", [
+    ("nthreads", rf"nthreads is 3 in {POSTED_SUM}, but 2 in another thread, in {POSTED_SUM}"),
+    ("nelems", rf"nreduce is 3 in {POSTED_SUM}, but 4 in another thread, in {POSTED_SUM}"),
+    ("dest", rf"dest is {ADDRESS} in {POSTED_SUM}, but {ADDRESS} in another thread, in {POSTED_SUM}")])
+@both_runs
+def test_threads_that_post_with_other_arguments(kind, text, check):
+    misuse("group_of_posts", kind, check=check).is_fatal(message(
+        "shmemx_long_sum_reduce_mt_nbe", text + ": right would be the same in all of a PE", 0))
+
+
+@both_runs
+def test_threads_that_post_different_collectives(check):
+    other = "shmemx_long_max_reduce_mt_nbe"
+    misuse("group_of_posts", "function", check=check).is_fatal(message(
+        other, f"thread 1 is in {site(other)}, but another one in {POSTED_SUM}: right would be the same in all", 0))
+
+
+def test_threads_that_post_as_one_number_checked():
+    misuse("group_of_posts", "number", check=True).is_fatal(message(
+        "shmemx_long_sum_reduce_mt_nbe", f"two threads are number 0, in {POSTED_SUM} and in {POSTED_SUM}: right would "
+                                         "be a number of its own for each of the 2", 0))
+
+
+@both_runs
+def test_groups_do_not_post_into_plans(check):
+    misuse("group_of_posts", "plan", check=check).is_fatal(message(
+        "shmemx_long_sum_reduce_mt_nbe", f"in {POSTED_SUM} this thread records a plan, since "
+        f"{site('shmemx_plan_begin')}: right would be shmemx_plan_end before; a plan has collectives that one thread "
+        "posts", 0))
+
+
+@pytest.mark.parametrize("kind,function", [("finalize", "shmem_finalize"), ("destroy", "shmem_team_destroy")])
+@both_runs
+def test_collectives_that_some_threads_have_not_posted(kind, function, check):
+    misuse("posted_by_some", kind, check=check).is_fatal(message(
+        function, f"1 of 2 threads have posted {POSTED_SUM}: right would be all of them, and a wait for it, before "
+                  f"{site(function)}", 0))
+
+
 def test_lists_are_complete():
     assert len(POSTING) >= 20 and len(WITH_THREADS) >= 15 and len(WITH_REQUEST) == len(POSTING) + 10

@@ -109,6 +109,7 @@ wants(ValueError, "PE_root is 2: 0 to 1", lambda: WORLD.broadcast(a, a, 2))
 wants(ValueError, "source is not symmetric memory", lambda: WORLD.broadcast(a, local, 0))
 wants(ValueError, "nreduce is -2: 0 to", lambda: WORLD.sum_reduce(a, a, nreduce=-2))
 wants(ValueError, "thread is 2: 0 to 1", lambda: WORLD.sync_mt(2, 2))
+wants(ValueError, "req is private: a shared request", lambda: WORLD.sync_mt_nbe(0, 1, heddle.Request()))
 wants(ValueError, "dest_counts has 1 entries: 2",
       lambda: WORLD.alltoallv(a, [1], [0, 1], a, [1, 1], [0, 1]))
 wants(ValueError, "block 1 of dest, 4 elements from 8 on, ends behind the 10",

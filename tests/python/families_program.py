@@ -220,14 +220,19 @@ def collective(name, *arguments, **more):
         complete(name)
         return
     called.add(name)
+    if name.endswith("_nbe"):
+        more["req"] = heddle.Request(shared=True)
     for done in [pool.submit(getattr(heddle, name), team, *arguments, thread=thread, nthreads=2, **more)
                  for thread in (0, 1)]:
         done.result()
+    if name.endswith("_nbe"):
+        more["req"].wait()
+        more["req"].free()
     heddle.barrier_all()
 
 
 def check_collectives():
-    for end in ("", "_mt", "_nbe"):
+    for end in ("", "_mt", "_nbe", "_mt_nbe"):
         for form in ("broadcast", "collect", "fcollect", "alltoall", "alltoalls"):
             for dtype in TABLE[f"{form}{end}"].dtypes() + ([np.complex64] if form != "alltoalls" else []):
                 check_movement(f"{form}{end}", form, np.dtype(dtype))

@@ -12,6 +12,7 @@
 #include "bootstrap/bootstrap.h"
 #include "collective/node/reduce.h"
 #include "collective/plan.h"
+#include "collective/posted_group.h"
 #include "context/context.h"
 #include "context/request.h"
 #include "memory/node_memory.h"
@@ -49,6 +50,7 @@ struct PeState {
     context::Contexts* contexts = context::contexts;
     context::RequestPool* request_pool = context::request_pool;
     collective::PlanPool* plan_pool = collective::plan_pool;
+    collective::PostedGroups* posted_groups = collective::posted_groups;
     team::TeamSegments team_segments = team::team_segments;
     team::Teams* teams = team::teams;
     collective::Machine machine = collective::machine;
@@ -73,6 +75,7 @@ struct PeState {
         context::contexts = contexts;
         context::request_pool = request_pool;
         collective::plan_pool = plan_pool;
+        collective::posted_groups = posted_groups;
         team::team_segments = team_segments;
         team::teams = teams;
         collective::machine = machine;

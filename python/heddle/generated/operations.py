@@ -267,6 +267,46 @@ _PROD_REDUCE_NBE = Family(
         "prod_reduce_nbe", "i:pppzp", typed="shmemx_TYPENAME_prod_reduce_nbe", types="reduce_arithmetic")
 _SUM_INSCAN_NBE = Family("sum_inscan_nbe", "i:pppzp", typed="shmemx_TYPENAME_sum_inscan_nbe", types="reduce_arithmetic")
 _SUM_EXSCAN_NBE = Family("sum_exscan_nbe", "i:pppzp", typed="shmemx_TYPENAME_sum_exscan_nbe", types="reduce_arithmetic")
+_TEAM_SYNC_MT_NBE = Family("team_sync_mt_nbe", "i:piip", raw="shmemx_team_sync_mt_nbe", unit=1)
+_TEAM_BARRIER_MT_NBE = Family("team_barrier_mt_nbe", "i:piip", raw="shmemx_team_barrier_mt_nbe", unit=1)
+_BROADCAST_MT_NBE = Family(
+        "broadcast_mt_nbe", "i:pppziiip", typed="shmemx_TYPENAME_broadcast_mt_nbe", types="rma",
+        raw="shmemx_broadcastmem_mt_nbe")
+_BROADCASTMEM_MT_NBE = Family("broadcastmem_mt_nbe", "i:pppziiip", raw="shmemx_broadcastmem_mt_nbe", unit=1)
+_COLLECT_MT_NBE = Family(
+        "collect_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_collect_mt_nbe", types="rma",
+        raw="shmemx_collectmem_mt_nbe")
+_COLLECTMEM_MT_NBE = Family("collectmem_mt_nbe", "i:pppziip", raw="shmemx_collectmem_mt_nbe", unit=1)
+_FCOLLECT_MT_NBE = Family(
+        "fcollect_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_fcollect_mt_nbe", types="rma",
+        raw="shmemx_fcollectmem_mt_nbe")
+_FCOLLECTMEM_MT_NBE = Family("fcollectmem_mt_nbe", "i:pppziip", raw="shmemx_fcollectmem_mt_nbe", unit=1)
+_ALLTOALL_MT_NBE = Family(
+        "alltoall_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_alltoall_mt_nbe", types="rma",
+        raw="shmemx_alltoallmem_mt_nbe")
+_ALLTOALLMEM_MT_NBE = Family("alltoallmem_mt_nbe", "i:pppziip", raw="shmemx_alltoallmem_mt_nbe", unit=1)
+_ALLTOALLS_MT_NBE = Family(
+        "alltoalls_mt_nbe", "i:pppddziip", typed="shmemx_TYPENAME_alltoalls_mt_nbe", types="rma",
+        raw="shmemx_alltoallsmem_mt_nbe")
+_ALLTOALLSMEM_MT_NBE = Family("alltoallsmem_mt_nbe", "i:pppddziip", raw="shmemx_alltoallsmem_mt_nbe", unit=1)
+_AND_REDUCE_MT_NBE = Family(
+        "and_reduce_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_and_reduce_mt_nbe", types="reduce_bitwise")
+_OR_REDUCE_MT_NBE = Family(
+        "or_reduce_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_or_reduce_mt_nbe", types="reduce_bitwise")
+_XOR_REDUCE_MT_NBE = Family(
+        "xor_reduce_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_xor_reduce_mt_nbe", types="reduce_bitwise")
+_MAX_REDUCE_MT_NBE = Family(
+        "max_reduce_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_max_reduce_mt_nbe", types="reduce_order")
+_MIN_REDUCE_MT_NBE = Family(
+        "min_reduce_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_min_reduce_mt_nbe", types="reduce_order")
+_SUM_REDUCE_MT_NBE = Family(
+        "sum_reduce_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_sum_reduce_mt_nbe", types="reduce_arithmetic")
+_PROD_REDUCE_MT_NBE = Family(
+        "prod_reduce_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_prod_reduce_mt_nbe", types="reduce_arithmetic")
+_SUM_INSCAN_MT_NBE = Family(
+        "sum_inscan_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_sum_inscan_mt_nbe", types="reduce_arithmetic")
+_SUM_EXSCAN_MT_NBE = Family(
+        "sum_exscan_mt_nbe", "i:pppziip", typed="shmemx_TYPENAME_sum_exscan_mt_nbe", types="reduce_arithmetic")
 _ALLTOALLV = Family("alltoallv", "i:pppppppz", raw="shmemx_alltoallv", unit=1)
 _NEIGHBOR_ALLTOALL = Family("neighbor_alltoall", "i:ppzppz", raw="shmemx_neighbor_alltoall", unit=1)
 _NEIGHBOR_ALLTOALLV = Family("neighbor_alltoallv", "i:ppzppppppz", raw="shmemx_neighbor_alltoallv", unit=1)
@@ -3888,6 +3928,467 @@ def sum_exscan_nbe(
     _collectives.call(_SUM_EXSCAN_NBE, "same", team, dest, source, nelems, req=_requests.checked("sum_exscan_nbe", req))
 
 
+def team_sync_mt_nbe(team: Team, thread: SupportsIndex, nthreads: SupportsIndex, req: Request) -> None:
+    """Posts a barrier of the members of team. Completes local stores, but no operations on other PEs.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.meet(
+            _TEAM_SYNC_MT_NBE, team, threads=(thread, nthreads), req=_requests.checked("team_sync_mt_nbe", req))
+
+
+def team_barrier_mt_nbe(team: Team, thread: SupportsIndex, nthreads: SupportsIndex, req: Request) -> None:
+    """Posts a barrier of the members of team that waits, in the background, for the operations posted before on the
+    default context by any of the threads.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.meet(
+            _TEAM_BARRIER_MT_NBE, team, threads=(thread, nthreads), req=_requests.checked("team_barrier_mt_nbe", req))
+
+
+def broadcast_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, PE_root: SupportsIndex, thread: SupportsIndex,
+        nthreads: SupportsIndex, req: Request, *, nelems: SupportsIndex | None = None) -> None:
+    """Posts broadcast by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nelems elements; one for all threads of the PE.
+    source: symmetric array of nelems elements; one for all threads of the PE.
+    PE_root: number in team of the member whose source is sent.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of elements; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _BROADCAST_MT_NBE, "same", team, dest, source, nelems, root=PE_root, threads=(thread, nthreads),
+            req=_requests.checked("broadcast_mt_nbe", req))
+
+
+def broadcastmem_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, PE_root: SupportsIndex, thread: SupportsIndex,
+        nthreads: SupportsIndex, req: Request, *, nelems: SupportsIndex | None = None) -> None:
+    """Posts broadcastmem by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nelems elements; one for all threads of the PE.
+    source: symmetric array of nelems elements; one for all threads of the PE.
+    PE_root: number in team of the member whose source is sent.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of bytes; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _BROADCASTMEM_MT_NBE, "same", team, dest, source, nelems, root=PE_root, threads=(thread, nthreads),
+            req=_requests.checked("broadcastmem_mt_nbe", req))
+
+
+def collect_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nelems: SupportsIndex | None = None) -> None:
+    """Posts collect by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of as many elements as all members send; what this member sends has to fit. No member knows
+    the total before: in a shorter dest, memory behind it is written, which HEDDLE_CHECK=1 finds at the end of the
+    allocation.
+    source: symmetric array of nelems elements; one for all threads of the PE.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of elements; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _COLLECT_MT_NBE, "collect", team, dest, source, nelems, threads=(thread, nthreads),
+            req=_requests.checked("collect_mt_nbe", req))
+
+
+def collectmem_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nelems: SupportsIndex | None = None) -> None:
+    """Posts collectmem by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of as many elements as all members send; what this member sends has to fit. No member knows
+    the total before: in a shorter dest, memory behind it is written, which HEDDLE_CHECK=1 finds at the end of the
+    allocation.
+    source: symmetric array of nelems elements; one for all threads of the PE.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of bytes; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _COLLECTMEM_MT_NBE, "collect", team, dest, source, nelems, threads=(thread, nthreads),
+            req=_requests.checked("collectmem_mt_nbe", req))
+
+
+def fcollect_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nelems: SupportsIndex | None = None) -> None:
+    """Posts fcollect by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of as many elements as all members send.
+    source: symmetric array of nelems elements; one for all threads of the PE.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of elements; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _FCOLLECT_MT_NBE, "gather", team, dest, source, nelems, threads=(thread, nthreads),
+            req=_requests.checked("fcollect_mt_nbe", req))
+
+
+def fcollectmem_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nelems: SupportsIndex | None = None) -> None:
+    """Posts fcollectmem by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of as many elements as all members send.
+    source: symmetric array of nelems elements; one for all threads of the PE.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of bytes; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _FCOLLECTMEM_MT_NBE, "gather", team, dest, source, nelems, threads=(thread, nthreads),
+            req=_requests.checked("fcollectmem_mt_nbe", req))
+
+
+def alltoall_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nelems: SupportsIndex | None = None) -> None:
+    """Posts alltoall by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nelems elements for each member.
+    source: symmetric array of nelems elements for each member.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of elements of a block; by default what source has for each member.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _ALLTOALL_MT_NBE, "exchange", team, dest, source, nelems, threads=(thread, nthreads),
+            req=_requests.checked("alltoall_mt_nbe", req))
+
+
+def alltoallmem_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nelems: SupportsIndex | None = None) -> None:
+    """Posts alltoallmem by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nelems elements for each member.
+    source: symmetric array of nelems elements for each member.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of bytes of a block; by default what source has for each member.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _ALLTOALLMEM_MT_NBE, "exchange", team, dest, source, nelems, threads=(thread, nthreads),
+            req=_requests.checked("alltoallmem_mt_nbe", req))
+
+
+def alltoalls_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, dst: SupportsIndex, sst: SupportsIndex, thread: SupportsIndex,
+        nthreads: SupportsIndex, req: Request, *, nelems: SupportsIndex | None = None) -> None:
+    """Posts alltoalls by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nelems elements for each member.
+    source: symmetric array of nelems elements for each member.
+    dst: stride of dest in elements, 1 or more.
+    sst: stride of source in elements, 1 or more.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of elements of a block; by default what source has for each member.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _ALLTOALLS_MT_NBE, "exchange", team, dest, source, nelems, steps=(dst, sst), threads=(thread, nthreads),
+            req=_requests.checked("alltoalls_mt_nbe", req))
+
+
+def alltoallsmem_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, dst: SupportsIndex, sst: SupportsIndex, thread: SupportsIndex,
+        nthreads: SupportsIndex, req: Request, *, nelems: SupportsIndex | None = None) -> None:
+    """Posts alltoallsmem by all threads of each member.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nelems elements for each member.
+    source: symmetric array of nelems elements for each member.
+    dst: stride of dest in elements, 1 or more.
+    sst: stride of source in elements, 1 or more.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of bytes of a block; by default what source has for each member.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _ALLTOALLSMEM_MT_NBE, "exchange", team, dest, source, nelems, steps=(dst, sst), threads=(thread, nthreads),
+            req=_requests.checked("alltoallsmem_mt_nbe", req))
+
+
+def and_reduce_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nreduce: SupportsIndex | None = None) -> None:
+    """Posts and_reduce by all threads of each member, with the same bits.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nreduce: number of elements, the same on all members; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _AND_REDUCE_MT_NBE, "same", team, dest, source, nreduce, count_name="nreduce", threads=(thread, nthreads),
+            req=_requests.checked("and_reduce_mt_nbe", req))
+
+
+def or_reduce_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nreduce: SupportsIndex | None = None) -> None:
+    """Posts or_reduce by all threads of each member, with the same bits.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nreduce: number of elements, the same on all members; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _OR_REDUCE_MT_NBE, "same", team, dest, source, nreduce, count_name="nreduce", threads=(thread, nthreads),
+            req=_requests.checked("or_reduce_mt_nbe", req))
+
+
+def xor_reduce_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nreduce: SupportsIndex | None = None) -> None:
+    """Posts xor_reduce by all threads of each member, with the same bits.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nreduce: number of elements, the same on all members; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _XOR_REDUCE_MT_NBE, "same", team, dest, source, nreduce, count_name="nreduce", threads=(thread, nthreads),
+            req=_requests.checked("xor_reduce_mt_nbe", req))
+
+
+def max_reduce_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nreduce: SupportsIndex | None = None) -> None:
+    """Posts max_reduce by all threads of each member, with the same bits.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nreduce: number of elements, the same on all members; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _MAX_REDUCE_MT_NBE, "same", team, dest, source, nreduce, count_name="nreduce", threads=(thread, nthreads),
+            req=_requests.checked("max_reduce_mt_nbe", req))
+
+
+def min_reduce_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nreduce: SupportsIndex | None = None) -> None:
+    """Posts min_reduce by all threads of each member, with the same bits.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nreduce: number of elements, the same on all members; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _MIN_REDUCE_MT_NBE, "same", team, dest, source, nreduce, count_name="nreduce", threads=(thread, nthreads),
+            req=_requests.checked("min_reduce_mt_nbe", req))
+
+
+def sum_reduce_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nreduce: SupportsIndex | None = None) -> None:
+    """Posts sum_reduce by all threads of each member, with the same bits.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nreduce: number of elements, the same on all members; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _SUM_REDUCE_MT_NBE, "same", team, dest, source, nreduce, count_name="nreduce", threads=(thread, nthreads),
+            req=_requests.checked("sum_reduce_mt_nbe", req))
+
+
+def prod_reduce_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nreduce: SupportsIndex | None = None) -> None:
+    """Posts prod_reduce by all threads of each member, with the same bits.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nreduce elements.
+    source: symmetric array of nreduce elements.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nreduce: number of elements, the same on all members; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _PROD_REDUCE_MT_NBE, "same", team, dest, source, nreduce, count_name="nreduce", threads=(thread, nthreads),
+            req=_requests.checked("prod_reduce_mt_nbe", req))
+
+
+def sum_inscan_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nelems: SupportsIndex | None = None) -> None:
+    """Posts sum_inscan by all threads of each member, with the same bits.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nelems elements; one for all threads of the PE.
+    source: symmetric array of nelems elements; one for all threads of the PE.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of elements; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _SUM_INSCAN_MT_NBE, "same", team, dest, source, nelems, threads=(thread, nthreads),
+            req=_requests.checked("sum_inscan_mt_nbe", req))
+
+
+def sum_exscan_mt_nbe(
+        team: Team, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+        nelems: SupportsIndex | None = None) -> None:
+    """Posts sum_exscan by all threads of each member, with the same bits.
+
+    team: a heddle.Team that this PE is a member of, such as TEAM_WORLD.
+    dest: symmetric array of nelems elements; one for all threads of the PE.
+    source: symmetric array of nelems elements; one for all threads of the PE.
+    thread: number of the calling thread among those of this PE, 0 to nthreads - 1.
+    nthreads: number of threads of this PE that post, 1 or more.
+    req: the heddle.Request that the operation joins.
+    nelems: number of elements; by default all of source.
+
+    Raises TypeError and ValueError for an argument that is wrong; RuntimeError outside of init and finalize. nthreads
+    threads of each member, each with a number of its own; none waits for another. Any thread may wait for the request.
+    An extension of Heddle: docs/user/shmemx.md.
+    """
+    _collectives.call(
+            _SUM_EXSCAN_MT_NBE, "same", team, dest, source, nelems, threads=(thread, nthreads),
+            req=_requests.checked("sum_exscan_mt_nbe", req))
+
+
 def alltoallv(
         team: Team, dest: Buffer, dest_counts: Integers, dest_offsets: Integers, source: Buffer,
         source_counts: Integers, source_offsets: Integers) -> None:
@@ -4017,20 +4518,25 @@ def neighbor_alltoallv_nbe(
 __all__ = [
     "alltoall",
     "alltoall_mt",
+    "alltoall_mt_nbe",
     "alltoall_nbe",
     "alltoallmem",
     "alltoallmem_mt",
+    "alltoallmem_mt_nbe",
     "alltoallmem_nbe",
     "alltoalls",
     "alltoalls_mt",
+    "alltoalls_mt_nbe",
     "alltoalls_nbe",
     "alltoallsmem",
     "alltoallsmem_mt",
+    "alltoallsmem_mt_nbe",
     "alltoallsmem_nbe",
     "alltoallv",
     "alltoallv_nbe",
     "and_reduce",
     "and_reduce_mt",
+    "and_reduce_mt_nbe",
     "and_reduce_nbe",
     "atomic_add",
     "atomic_add_nbe",
@@ -4070,21 +4576,27 @@ __all__ = [
     "atomic_xor_nbe",
     "broadcast",
     "broadcast_mt",
+    "broadcast_mt_nbe",
     "broadcast_nbe",
     "broadcastmem",
     "broadcastmem_mt",
+    "broadcastmem_mt_nbe",
     "broadcastmem_nbe",
     "collect",
     "collect_mt",
+    "collect_mt_nbe",
     "collect_nbe",
     "collectmem",
     "collectmem_mt",
+    "collectmem_mt_nbe",
     "collectmem_nbe",
     "fcollect",
     "fcollect_mt",
+    "fcollect_mt_nbe",
     "fcollect_nbe",
     "fcollectmem",
     "fcollectmem_mt",
+    "fcollectmem_mt_nbe",
     "fcollectmem_nbe",
     "g",
     "get",
@@ -4134,9 +4646,11 @@ __all__ = [
     "iput8",
     "max_reduce",
     "max_reduce_mt",
+    "max_reduce_mt_nbe",
     "max_reduce_nbe",
     "min_reduce",
     "min_reduce_mt",
+    "min_reduce_mt_nbe",
     "min_reduce_nbe",
     "neighbor_alltoall",
     "neighbor_alltoall_nbe",
@@ -4144,10 +4658,12 @@ __all__ = [
     "neighbor_alltoallv_nbe",
     "or_reduce",
     "or_reduce_mt",
+    "or_reduce_mt_nbe",
     "or_reduce_nbe",
     "p",
     "prod_reduce",
     "prod_reduce_mt",
+    "prod_reduce_mt_nbe",
     "prod_reduce_nbe",
     "put",
     "put128",
@@ -4197,17 +4713,22 @@ __all__ = [
     "signal_wait_until",
     "sum_exscan",
     "sum_exscan_mt",
+    "sum_exscan_mt_nbe",
     "sum_exscan_nbe",
     "sum_inscan",
     "sum_inscan_mt",
+    "sum_inscan_mt_nbe",
     "sum_inscan_nbe",
     "sum_reduce",
     "sum_reduce_mt",
+    "sum_reduce_mt_nbe",
     "sum_reduce_nbe",
     "sync",
     "team_barrier_mt",
+    "team_barrier_mt_nbe",
     "team_barrier_nbe",
     "team_sync_mt",
+    "team_sync_mt_nbe",
     "team_sync_nbe",
     "test",
     "test_all",
@@ -4225,5 +4746,6 @@ __all__ = [
     "wait_until_some_vector",
     "xor_reduce",
     "xor_reduce_mt",
+    "xor_reduce_mt_nbe",
     "xor_reduce_nbe",
 ]

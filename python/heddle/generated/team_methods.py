@@ -333,6 +333,128 @@ class TeamMethods:
         """heddle.sum_exscan_nbe with this team."""
         operations.sum_exscan_nbe(self, dest, source, req, nelems=nelems)
 
+    def sync_mt_nbe(self, thread: SupportsIndex, nthreads: SupportsIndex, req: Request) -> None:
+        """heddle.team_sync_mt_nbe with this team."""
+        operations.team_sync_mt_nbe(self, thread, nthreads, req)
+
+    def barrier_mt_nbe(self, thread: SupportsIndex, nthreads: SupportsIndex, req: Request) -> None:
+        """heddle.team_barrier_mt_nbe with this team."""
+        operations.team_barrier_mt_nbe(self, thread, nthreads, req)
+
+    def broadcast_mt_nbe(
+            self, dest: Buffer, source: Buffer, PE_root: SupportsIndex, thread: SupportsIndex, nthreads: SupportsIndex,
+            req: Request, *, nelems: SupportsIndex | None = None) -> None:
+        """heddle.broadcast_mt_nbe with this team."""
+        operations.broadcast_mt_nbe(self, dest, source, PE_root, thread, nthreads, req, nelems=nelems)
+
+    def broadcastmem_mt_nbe(
+            self, dest: Buffer, source: Buffer, PE_root: SupportsIndex, thread: SupportsIndex, nthreads: SupportsIndex,
+            req: Request, *, nelems: SupportsIndex | None = None) -> None:
+        """heddle.broadcastmem_mt_nbe with this team."""
+        operations.broadcastmem_mt_nbe(self, dest, source, PE_root, thread, nthreads, req, nelems=nelems)
+
+    def collect_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nelems: SupportsIndex | None = None) -> None:
+        """heddle.collect_mt_nbe with this team."""
+        operations.collect_mt_nbe(self, dest, source, thread, nthreads, req, nelems=nelems)
+
+    def collectmem_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nelems: SupportsIndex | None = None) -> None:
+        """heddle.collectmem_mt_nbe with this team."""
+        operations.collectmem_mt_nbe(self, dest, source, thread, nthreads, req, nelems=nelems)
+
+    def fcollect_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nelems: SupportsIndex | None = None) -> None:
+        """heddle.fcollect_mt_nbe with this team."""
+        operations.fcollect_mt_nbe(self, dest, source, thread, nthreads, req, nelems=nelems)
+
+    def fcollectmem_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nelems: SupportsIndex | None = None) -> None:
+        """heddle.fcollectmem_mt_nbe with this team."""
+        operations.fcollectmem_mt_nbe(self, dest, source, thread, nthreads, req, nelems=nelems)
+
+    def alltoall_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nelems: SupportsIndex | None = None) -> None:
+        """heddle.alltoall_mt_nbe with this team."""
+        operations.alltoall_mt_nbe(self, dest, source, thread, nthreads, req, nelems=nelems)
+
+    def alltoallmem_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nelems: SupportsIndex | None = None) -> None:
+        """heddle.alltoallmem_mt_nbe with this team."""
+        operations.alltoallmem_mt_nbe(self, dest, source, thread, nthreads, req, nelems=nelems)
+
+    def alltoalls_mt_nbe(
+            self, dest: Buffer, source: Buffer, dst: SupportsIndex, sst: SupportsIndex, thread: SupportsIndex,
+            nthreads: SupportsIndex, req: Request, *, nelems: SupportsIndex | None = None) -> None:
+        """heddle.alltoalls_mt_nbe with this team."""
+        operations.alltoalls_mt_nbe(self, dest, source, dst, sst, thread, nthreads, req, nelems=nelems)
+
+    def alltoallsmem_mt_nbe(
+            self, dest: Buffer, source: Buffer, dst: SupportsIndex, sst: SupportsIndex, thread: SupportsIndex,
+            nthreads: SupportsIndex, req: Request, *, nelems: SupportsIndex | None = None) -> None:
+        """heddle.alltoallsmem_mt_nbe with this team."""
+        operations.alltoallsmem_mt_nbe(self, dest, source, dst, sst, thread, nthreads, req, nelems=nelems)
+
+    def and_reduce_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nreduce: SupportsIndex | None = None) -> None:
+        """heddle.and_reduce_mt_nbe with this team."""
+        operations.and_reduce_mt_nbe(self, dest, source, thread, nthreads, req, nreduce=nreduce)
+
+    def or_reduce_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nreduce: SupportsIndex | None = None) -> None:
+        """heddle.or_reduce_mt_nbe with this team."""
+        operations.or_reduce_mt_nbe(self, dest, source, thread, nthreads, req, nreduce=nreduce)
+
+    def xor_reduce_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nreduce: SupportsIndex | None = None) -> None:
+        """heddle.xor_reduce_mt_nbe with this team."""
+        operations.xor_reduce_mt_nbe(self, dest, source, thread, nthreads, req, nreduce=nreduce)
+
+    def max_reduce_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nreduce: SupportsIndex | None = None) -> None:
+        """heddle.max_reduce_mt_nbe with this team."""
+        operations.max_reduce_mt_nbe(self, dest, source, thread, nthreads, req, nreduce=nreduce)
+
+    def min_reduce_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nreduce: SupportsIndex | None = None) -> None:
+        """heddle.min_reduce_mt_nbe with this team."""
+        operations.min_reduce_mt_nbe(self, dest, source, thread, nthreads, req, nreduce=nreduce)
+
+    def sum_reduce_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nreduce: SupportsIndex | None = None) -> None:
+        """heddle.sum_reduce_mt_nbe with this team."""
+        operations.sum_reduce_mt_nbe(self, dest, source, thread, nthreads, req, nreduce=nreduce)
+
+    def prod_reduce_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nreduce: SupportsIndex | None = None) -> None:
+        """heddle.prod_reduce_mt_nbe with this team."""
+        operations.prod_reduce_mt_nbe(self, dest, source, thread, nthreads, req, nreduce=nreduce)
+
+    def sum_inscan_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nelems: SupportsIndex | None = None) -> None:
+        """heddle.sum_inscan_mt_nbe with this team."""
+        operations.sum_inscan_mt_nbe(self, dest, source, thread, nthreads, req, nelems=nelems)
+
+    def sum_exscan_mt_nbe(
+            self, dest: Buffer, source: Buffer, thread: SupportsIndex, nthreads: SupportsIndex, req: Request, *,
+            nelems: SupportsIndex | None = None) -> None:
+        """heddle.sum_exscan_mt_nbe with this team."""
+        operations.sum_exscan_mt_nbe(self, dest, source, thread, nthreads, req, nelems=nelems)
+
     def alltoallv(
             self, dest: Buffer, dest_counts: Integers, dest_offsets: Integers, source: Buffer, source_counts: Integers,
             source_offsets: Integers) -> None:

@@ -30,6 +30,16 @@ enum class StepKind : uint8_t {
     kExchange
 };
 
+// The stream set of what is posted, which any thread carries on, and of its share; null: the calling thread's own.
+inline fabric::StreamSet* stream_set_of(const CollectiveCall& coll) {
+    if (!progress::Fiber::current())
+        return nullptr;
+    const fabric::StreamSetList* list = &coll.team.stream_sets;
+    const team::Helper* helper = coll.team.helpers;
+    for (int share = coll.thread_group.thread(); share > 0; --share, helper = helper->next) list = &helper->stream_sets;
+    return list->first.load(std::memory_order_relaxed);
+}
+
 // A number, alike on all members, and ways to send and to read under it. A round tells apart what one member sends
 // another in the step. All messages name the sender's call: its kind and bytes. A PE that waits for a message ends when
 // one of another call has come, whatever its round: the members of a step with unlike calls may wait for each other.
@@ -37,11 +47,7 @@ class InternodeStep {
   public:
     // bytes: what `nelems` elements are; 0 where members may pass different ones.
     explicit InternodeStep(CollectiveCall& coll, StepKind kind = StepKind::kSync, size_t bytes = 0)
-        : coll_(coll),
-          number_(++coll.team.span->steps),
-          call_(call_of(kind, bytes)),
-          stream_set_(progress::Fiber::current() ? coll.team.stream_sets.first.load(std::memory_order_relaxed)
-                                                 : nullptr) {
+        : coll_(coll), number_(++coll.team.span->steps), call_(call_of(kind, bytes)), stream_set_(stream_set_of(coll)) {
         if (number_ % team::Span::kStepsAhead == 0)
             catch_up();
     }
@@ -104,7 +110,7 @@ class InternodeStep {
   private:
     // Of the step that another thread of the group has begun.
     InternodeStep(CollectiveCall& coll, uint64_t call, int sharers)
-        : coll_(coll), number_(coll.team.span->steps), call_(call), stream_set_(nullptr) {
+        : coll_(coll), number_(coll.team.span->steps), call_(call), stream_set_(stream_set_of(coll)) {
         sharers_ = static_cast<size_t>(sharers);
     }
 
@@ -125,9 +131,8 @@ class InternodeStep {
     CollectiveCall& coll_;
     const uint64_t number_;  // of the step, among those of the team
     const uint64_t call_;
-    // of non-blocking collectives, which any thread carries on; null: the thread's own
-    fabric::StreamSet* const stream_set_;
-    size_t sharers_ = 1;  // the group's first threads
+    fabric::StreamSet* const stream_set_;  // stream_set_of
+    size_t sharers_ = 1;                   // the group's first threads
 };
 
 inline bool is_leader(const CollectiveCall& coll) {

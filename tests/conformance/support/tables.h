@@ -33,6 +33,11 @@ struct thread_group_call {
 };
 int conformance_thread_group(int (*function)(const struct thread_group_call* call, int thread, int nthreads),
                              const struct thread_group_call* call);
+/* The same where the function posts to *conformance_group_request, a SHARED request, for which some of the threads then
+ * wait, perhaps before others have posted. Returns when what they have posted is complete. */
+extern shmemx_request_t* conformance_group_request;
+int conformance_posting_group(int (*function)(const struct thread_group_call* call, int thread, int nthreads),
+                              const struct thread_group_call* call);
 
 enum when_complete { COMPLETE_AT_RETURN, COMPLETE_AFTER_QUIET, COMPLETE_AFTER_REQUEST };
 

@@ -1,6 +1,7 @@
 // The thread group of a PE (tables.h): threads that carry out collectives together, 1 to HEDDLE_TEST_THREADS (4) of
 // them, as many as a stream of numbers of each PE says, so that PEs differ. HEDDLE_TEST_THREAD_GROUP: pthreads, cxx or openmp.
 #include "check.h"
+#include "completion.h"
 #include "tables.h"
 
 #include <pthread.h>
@@ -79,6 +80,36 @@ void run_with_openmp() {
 }
 
 }  // namespace
+
+shmemx_request_t* conformance_group_request;
+
+namespace {
+
+Function posting;
+uint64_t waiting;  // a bit for each thread, by its number, that waits for the request itself
+
+int post_and_wait(const thread_group_call* call, int thread, int nthreads) {
+    const int result = posting(call, thread, nthreads);
+    if (waiting >> thread & 1)
+        shmemx_request_wait(conformance_group_request);
+    return result;
+}
+
+}  // namespace
+
+int conformance_posting_group(Function function, const thread_group_call* call) {
+    static shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    static Random random = random_for(37, static_cast<uint64_t>(pe));
+    static size_t way = 0;
+    if (request == SHMEMX_REQUEST_NULL)
+        CHECK_EQ(shmemx_request_allocate(&request, SHMEMX_REQUEST_SHARED), 0);
+    conformance_group_request = &request;
+    posting = function;
+    waiting = random.next();
+    const int result = conformance_thread_group(post_and_wait, call);
+    complete_request(&request, true, way++ % kWaysByRequest);
+    return result;
+}
 
 int conformance_thread_group(Function function, const thread_group_call* call) {
     static const bool with_openmp = crew_is("openmp");

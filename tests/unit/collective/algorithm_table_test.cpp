@@ -151,11 +151,18 @@ TEST(SelectSharersTest, TakesThreadsThatHaveRoomAndWork) {
     EXPECT_EQ(select_sharers(64 * kKib - 1, 8, many), 3);
     EXPECT_EQ(select_sharers(32 * kKib - 1, 8, many), 1);
     EXPECT_EQ(select_sharers(0, 8, many), 1);
+    EXPECT_EQ(select_shares(SIZE_MAX, 4), 4);
+    EXPECT_EQ(select_shares(384 * kKib, 4), 3);
+    EXPECT_EQ(select_shares(256 * kKib - 1, 4), 1);
+    EXPECT_EQ(select_shares(0, 4), 1);
     base::settings.collective_threads = base::CollectiveThreads::kAll;
+    EXPECT_EQ(select_shares(1, 8), 8);
+    EXPECT_EQ(select_shares(0, 8), 1);
     EXPECT_EQ(select_sharers(1, 8, two), 8);
     EXPECT_EQ(select_sharers(0, 8, two), 1);  // nothing to share
     base::settings.collective_threads = base::CollectiveThreads::kOne;
     EXPECT_EQ(select_sharers(SIZE_MAX, 8, many), 1);
+    EXPECT_EQ(select_shares(SIZE_MAX, 8), 1);
     base::settings = {};
 }
 
