@@ -50,6 +50,7 @@ enum LongKind {
     kChaos,
     kChaosRuns,
     kCompare,
+    kProfile,
     kStatus,
     kVersion
 };
@@ -74,6 +75,7 @@ const option kLongOptions[] = {
     {"chaos", optional_argument, nullptr, kChaos},
     {"chaos-runs", required_argument, nullptr, kChaosRuns},
     {"compare-output", no_argument, nullptr, kCompare},
+    {"profile", optional_argument, nullptr, kProfile},
     {"verbose", no_argument, nullptr, kVerbose},
     {"help", no_argument, nullptr, kHelp},
     {"version", no_argument, nullptr, kVersion},
@@ -188,6 +190,17 @@ bool parse_variable(const char* text, Program* program) {
     return true;
 }
 
+// --profile[=FILE]: a setting of all PEs.
+bool ask_for_profile(const char* file) {
+    if (file && file[0] == '\0') {
+        fprintf(stderr,
+                "oshrun: --profile=: the name of a file is missing: right would be --profile=FILE, or --profile\n");
+        return false;
+    }
+    setenv("HEDDLE_PROFILE", file ? file : "1", 1);
+    return true;
+}
+
 // The absolute path, without links, of a directory that must exist.
 bool parse_folder(const char* option, const char* text, std::string* folder) {
     char* const path = realpath(text, nullptr);
@@ -276,6 +289,8 @@ bool take(int kind, Options* options, Program* program) {
         case kCompare:
             options->compare_output = true;
             return true;
+        case kProfile:
+            return ask_for_profile(optarg);
         default:
             options->verbose = true;
             return true;

@@ -262,6 +262,10 @@ bool read_settings(Settings* into, char* error, size_t error_bytes) {
     HEDDLE_READ(name, nullptr, words, parse_choice(found.text, words, &into->field, &right))
 #include "base/settings.def"
     into->check |= into->chaos != 0 || into->races;
+    bool is_wanted = true;
+    if (const char* unused; parse_flag(into->profile, "HEDDLE_PROFILE", &is_wanted, &unused) && !is_wanted)
+        into->profile = "";
+    into->observed = into->check || into->is_profiled();
     return true;
 }
 

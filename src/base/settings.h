@@ -16,6 +16,11 @@ struct Settings {
     using Text = const char*;  // points into the environment, which programs must not change
 #define SETTING(type, field, name, old_name, fallback, help) type field;
 #include "base/settings.def"
+
+    // The program's operations take the slow path, where an observer may be told of them (operations/observer.h): in
+    // checked runs, and where the run is profiled.
+    bool observed;
+    bool is_profiled() const { return profile[0] != '\0'; }
 };
 
 // Of this PE; set by init.

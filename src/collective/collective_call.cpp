@@ -101,13 +101,16 @@ int sharers_of(size_t bytes, int threads) {
 
 void watch(bool several_threads) {
     watched = static_cast<uint8_t>((base::settings.check ? kWatchCalls | kWatchThreads : 0) |
-                                   (several_threads ? kWatchThreads : 0) | (tsan::is_on() ? kWatchOrder : 0));
+                                   (several_threads ? kWatchThreads : 0) | (tsan::is_on() ? kWatchOrder : 0) |
+                                   (base::settings.observed ? kWatchTime : 0));
 }
 
 void CollectiveCall::begin(const Shape& shape) {
     tsan::release();
     if (is_of_one_thread())
         take_team(call, team);
+    if (operations::Observer* const told = operations::find_observer())
+        told->begin_wait(operations::Observer::Wait::kCollective, call, nullptr);
     if (base::settings.check)
         thread_group.by_one([&] {
             if (operations::Observer* const told = operations::find_observer()) {
@@ -130,6 +133,8 @@ void CollectiveCall::end() {
         });
     if (is_of_one_thread())
         leave_team(team);
+    if (operations::Observer* const told = operations::find_observer())
+        told->end_wait();
     tsan::acquire();
 }
 

@@ -79,6 +79,7 @@ void internode_barrier(CollectiveCall& coll, CallComparison* comparison = nullpt
 // What each collective of this PE does at its start and end, a bit for each duty. Without a bit, it costs one test.
 constexpr uint8_t kWatchCalls = 1;       // the members compare their calls (checked runs)
 constexpr uint8_t kWatchThreads = 2;     // two threads of this PE in collectives of one team end the PE with a message
+constexpr uint8_t kWatchTime = 8;        // an observer is told of the time in them
 constexpr uint8_t kWatchOrder = 4;       // ThreadSanitizer is told of the order (base/tsan.h)
 extern HEDDLE_PE_LOCAL uint8_t watched;  // written by watch
 // Sets `watched`; called by init. several_threads: the program may have several threads.
@@ -154,7 +155,7 @@ class Buffer {
     Buffer(const Call& call, const char* argument, const void* address, size_t bytes)
         : peers_(memory::symmetric->peers) {
         const memory::SymmetricRegion& heap = memory::symmetric->heap;
-        if (heap.holds(address) && bytes <= heap.bytes_from(address) && !base::settings.check)
+        if (heap.holds(address) && bytes <= heap.bytes_from(address) && !base::settings.observed)
             offset_ = reinterpret_cast<uintptr_t>(address) - heap.base;
         else if (bytes != 0)
             check(call, argument, address, bytes);

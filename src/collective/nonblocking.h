@@ -86,7 +86,7 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
     PostingThread thread(call, team);
     team::Team& instance = team::next_instance(call.function, team);
     if (operations::Observer* const told = operations::find_observer())
-        told->post_collective();
+        told->post_collective(call);
     const context::Posting posting(call, req);
     operations::await_request_fence(call, *req);  // members talk through other stream sets
     context::Request* const request = context::request_to_post(call, req);

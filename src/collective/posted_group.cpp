@@ -299,7 +299,7 @@ void post_together(const GroupPost& mine, shmemx_request_t* req, BeforePosting b
     if (before)
         before(call);
     if (operations::Observer* const told = operations::find_observer())
-        told->post_collective();
+        told->post_collective(call);
     operations::await_request_fence(call, *req);  // members talk through other stream sets
     team::Team* instance;
     bool is_last;

@@ -26,7 +26,7 @@ constexpr uint32_t kGenerationMask = kLowBits >> kGenerationShift;
 
 shmemx_request_t handle_of(const Request* request) {
     const uintptr_t generation = request->generation.load(std::memory_order_relaxed) & kGenerationMask;
-    const uintptr_t untold = base::settings.check ? 0 : HEDDLE_REQUEST_SKIP_POST;
+    const uintptr_t untold = base::settings.observed ? 0 : HEDDLE_REQUEST_SKIP_POST;
     return reinterpret_cast<shmemx_request_t>(reinterpret_cast<uintptr_t>(request) | generation << kGenerationShift |
                                               untold);
 }
@@ -232,8 +232,8 @@ void claim(const base::Call& call, shmemx_request_t* req, fabric::Stream& stream
     if (!request)
         base::fatal(call.function, "no memory for a request");
     Claim& mine = request->add_claim(stream, stream.position(), stream.returns());
-    if (base::settings.check)
-        return;  // every operation is checked
+    if (base::settings.observed)
+        return;  // every operation is looked at
     static_assert(offsetof(Claim, position) == 0 && sizeof mine.position == sizeof *head.claimed);
     head.claimed = reinterpret_cast<uint64_t*>(&mine);
     __atomic_store_n(&head.request, *req, __ATOMIC_RELAXED);

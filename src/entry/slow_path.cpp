@@ -10,12 +10,28 @@ namespace operations = heddle::operations;
     if (HEDDLE_UNLIKELY(operations::observer != nullptr)) \
     operations::called_from = __builtin_return_address(0)
 
+namespace {
+
+// Of an observed run: where a put or a get that is counted with others like it is carried out, or null.
+inline char* count_in_run(operations::Operation::Kind kind, const void* caller, shmem_ctx_t ctx, const void* there,
+                          size_t nelems, size_t element_bytes, int pe) {
+    operations::ObservedRuns* const runs = operations::observed_runs;
+    return HEDDLE_UNLIKELY(runs != nullptr) && nelems < HEDDLE_LARGE_BYTES
+               ? runs->of(caller).count(kind, caller, ctx, there, nelems * element_bytes, pe)
+               : nullptr;
+}
+constexpr auto kPut = operations::Operation::Kind::kPut, kGet = operations::Operation::Kind::kGet;
+
+}  // namespace
+
 extern "C" {
 
 void heddle_slow_put(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
                      shmem_ctx_t ctx) {
     if (operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe))
         return;
+    if (char* const to = count_in_run(kPut, __builtin_return_address(0), ctx, dest, nelems, element_bytes, pe))
+        return heddle_copy(to, source, nelems, element_bytes);
     HEDDLE_NOTE_CALLER();
     operations::put(function, ctx, dest, source, nelems, element_bytes, pe);
 }
@@ -26,6 +42,9 @@ void heddle_slow_published(heddle_stream* stream) {
 
 void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
                      shmem_ctx_t ctx) {
+    if (const char* const from =
+            count_in_run(kGet, __builtin_return_address(0), ctx, source, nelems, element_bytes, pe))
+        return heddle_copy(dest, from, nelems, element_bytes);
     HEDDLE_NOTE_CALLER();
     operations::slow_get(function, ctx, dest, source, nelems, element_bytes, pe);
 }
@@ -33,12 +52,18 @@ void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size
 void heddle_slow_p(void* dest, uint64_t bits, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {
     if (bytes == sizeof bits && operations::put_word_at_once(ctx, dest, bits, pe))
         return;
+    if (char* const to = count_in_run(kPut, __builtin_return_address(0), ctx, dest, 1, bytes, pe))
+        return heddle_store(to, &bits, bytes);  // the low bytes: little-endian
     HEDDLE_NOTE_CALLER();
-    operations::put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
+    operations::put(function, ctx, dest, &bits, 1, bytes, pe);
 }
 
 uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {
     uint64_t bits = 0;
+    if (const char* const from = count_in_run(kGet, __builtin_return_address(0), ctx, source, 1, bytes, pe)) {
+        heddle_load(&bits, from, bytes);
+        return bits;
+    }
     HEDDLE_NOTE_CALLER();
     operations::slow_get(function, ctx, &bits, source, 1, bytes, pe);
     return bits;

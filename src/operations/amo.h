@@ -26,11 +26,9 @@ inline char* reach_atomic(const char* function, shmem_ctx_t ctx, heddle_amo_op o
                                        uint64_t operand, uint64_t compare, size_t bytes, int pe) {
     const int ctx_pe = pe;
     char* const datum = reach_atomic(issue.call.function, issue.ctx, op, dest, bytes, &pe);
-    if (HEDDLE_OBSERVED(.kind = Operation::Kind::kAtomic, .call = issue.call, .ctx = issue.ctx, .pe = ctx_pe,
-                        .world_pe = pe, .dest = const_cast<void*>(dest), .element_bytes = bytes, .amo = op,
-                        .operand = operand, .compare = compare, .fetch = fetch, .req = issue.req,
-                        .blocking = issue.blocking || !fetch))
-        return;
+    HEDDLE_OBSERVE(.kind = Operation::Kind::kAtomic, .call = issue.call, .ctx = issue.ctx, .pe = ctx_pe, .world_pe = pe,
+                   .dest = const_cast<void*>(dest), .element_bytes = bytes, .amo = op, .operand = operand,
+                   .compare = compare, .fetch = fetch, .req = issue.req, .blocking = issue.blocking || !fetch);
     if (!datum)
         return remote_amo(issue, op, fetch, dest, operand, compare, bytes, pe);
     keep_order(issue.ctx);

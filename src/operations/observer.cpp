@@ -12,6 +12,7 @@ constinit heddle_watched watched_accesses = {};
 constinit bool program_tells_accesses = false;
 
 constinit thread_local const void* called_from = nullptr;
+constinit thread_local ObservedRuns* observed_runs = nullptr;
 constinit thread_local int Unobserved::depth_ = 0;
 
 void carry_out(const Operation& operation) {

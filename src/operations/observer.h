@@ -1,6 +1,7 @@
-// The hook of checked runs: what a tool of src/checking/ is told of the program's operations, and may carry out itself,
-// later. Only checked runs have an observer, and no more than one. Other runs never look for it where the hot path or a
-// common case is: the inlined operations, put_at_once, fence and quiet with nothing outstanding.
+// The hook of observed runs (Settings::observed): what a tool of src/checking/ or src/profiling/ is told of the
+// program's operations, and may carry out itself, later. Only observed runs have an observer, and no more than one.
+// Other runs never look for it where the hot path or a common case is: the inlined operations, put_at_once, fence and
+// quiet with nothing outstanding.
 //
 // Threads: any may call the observer; it must be ready for that. The observer may call carry_out from any thread.
 #pragma once
@@ -13,6 +14,7 @@
 #include <heddle/hot_path.h>
 #include <heddle/request.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -66,6 +68,8 @@ class Observer {
 
     // Called before an operation is carried out. True: the observer has done so, or will.
     virtual bool issue(const Operation& operation) = 0;
+    // Behind it, in the same thread, where issue has returned false: the call returns.
+    virtual void end_operation() {}
     // What follows on ctx is to be ordered behind what was issued before, for each PE (fence).
     virtual void order(const char* function, shmem_ctx_t ctx) = 0;
     // What was issued on ctx is to be complete (quiet, barrier, the end of a context); ctx null: on all contexts. pes:
@@ -91,7 +95,7 @@ class Observer {
     // A request is complete.
     virtual void complete_request() {}
     // A collective is posted to a request; its end is the request's.
-    virtual void post_collective() {}
+    virtual void post_collective(const base::Call&) {}
     // A buffer of one that is posted, in use until a request is complete.
     virtual void post_buffer(const base::Call&, const void*, size_t, bool /*writes*/) {}
     // Before and behind a collective: the team, and the root's rank; -1: none.
@@ -106,6 +110,14 @@ class Observer {
     virtual void hand_out_address() {}
     // A load or store by the program itself, as heddle_slow_access.
     virtual void access(const void*, size_t, heddle_access_kind, const void* /*caller*/, heddle_recent*) {}
+
+    // --- For observers of the time that a program spends.
+
+    // The calling thread begins to wait, and has waited; the first may come in another wait. ctx: null where there is
+    // none.
+    enum class Wait : uint8_t { kQuiet, kFence, kValue, kRequest, kLock, kCollective };
+    virtual void begin_wait(Wait, const base::Call&, shmem_ctx_t) {}
+    virtual void end_wait() {}
 
     // The last of all calls, in finalize, while all PEs can still be reached.
     virtual void stop(const char* function) = 0;
@@ -123,6 +135,65 @@ extern HEDDLE_PE_LOCAL base::PePointer<Observer> observer;
 // in this library: the exported function has been called, not the inlined one. Set for an observer alone, which clears
 // it.
 extern constinit thread_local const void* called_from;
+
+// Operations of one kind, place, context and size that an observer of time need not be told of one by one: the next
+// `left` of a thread are counted here, and carried out at once by loads and stores. Of contexts whose PEs are the
+// world's, without an order of their own.
+struct ObservedRun {
+    Operation::Kind kind = Operation::Kind::kPut;
+    uint32_t left = 0;
+    const void* caller = nullptr;
+    shmem_ctx_t ctx = nullptr;
+    size_t bytes = 0;
+    const heddle_peer* peers = nullptr;  // of n_pes
+    unsigned n_pes = 0;
+    int group_shift = 0;  // PEs are told apart as far as the bits above
+    uintptr_t heap_base = 0, data_base = 0;
+    // What has been counted, for another thread that reads it. Relaxed, all: counts order nothing.
+    uint64_t n = 0;
+    uint64_t following = 0;  // operations that begin where the one before has ended, on the same PE
+    uint64_t groups = 0;     // with operations, a bit each
+    std::array<uint64_t, 64> operations = {};
+    uintptr_t last_end = 0;
+    int last_pe = -1;
+
+    // The address at which this PE reaches what is `there` on pe, where the operation belongs to the run. Otherwise null,
+    // and nothing was done.
+    char* count(Operation::Kind what, const void* from, shmem_ctx_t on, const void* there, size_t size, int pe) {
+        if (__atomic_load_n(&left, __ATOMIC_RELAXED) == 0 || from != caller || what != kind || on != ctx ||
+            size != bytes || static_cast<unsigned>(pe) >= n_pes)
+            return nullptr;
+        const heddle_peer& peer = peers[pe];
+        const auto address = reinterpret_cast<uintptr_t>(there);
+        const auto fits = [size](uintptr_t offset, size_t region) {
+            return offset < region && region - offset >= size;
+        };
+        char* reached = nullptr;
+        if (fits(address - heap_base, peer.heap_size))
+            reached = peer.heap + (address - heap_base);
+        else if (fits(address - data_base, peer.data_size))
+            reached = peer.data + (address - data_base);
+        else
+            return nullptr;
+        const auto bump = [](uint64_t& value, uint64_t by) { __atomic_store_n(&value, value + by, __ATOMIC_RELAXED); };
+        __atomic_store_n(&left, left - 1, __ATOMIC_RELAXED);
+        bump(n, 1);
+        const auto group = static_cast<unsigned>(pe) >> group_shift;
+        bump(operations[group], 1);
+        bump(groups, ~groups & uint64_t{1} << group);
+        bump(following, address == last_end && pe == last_pe);
+        last_end = address + size;
+        last_pe = pe;
+        return reached;
+    }
+};
+// A thread's runs, by the place of the call.
+struct ObservedRuns {
+    std::array<ObservedRun, 8> runs;
+    ObservedRun& of(const void* caller) { return runs[reinterpret_cast<uintptr_t>(caller) / 4 % runs.size()]; }
+};
+// Of the calling thread; null: none. An observer's object, which lives as long as the process.
+extern constinit thread_local ObservedRuns* observed_runs;
 
 // Marks, while it lives, that the calling thread works for the observer, which is not told of what it does.
 class Unobserved {
@@ -145,9 +216,55 @@ inline Observer* find_observer() {
                                                                                                         : nullptr;
 }
 
-// True when the observer takes the operation from the caller, which has then nothing more to do.
-#define HEDDLE_OBSERVED(...)                                              \
-    (HEDDLE_UNLIKELY(::heddle::operations::find_observer() != nullptr) && \
-     ::heddle::operations::observer->issue(::heddle::operations::Operation{__VA_ARGS__}))
+// What the observer is told of an operation until the caller returns.
+class ObservedOperation {
+  public:
+    ObservedOperation() = default;
+    ~ObservedOperation() {
+        if (HEDDLE_UNLIKELY(told_ != nullptr))
+            told_->end_operation();
+    }
+    ObservedOperation(const ObservedOperation&) = delete;
+    ObservedOperation& operator=(const ObservedOperation&) = delete;
+
+    // True when the observer takes the operation from the caller, which has then nothing more to do.
+    bool is_taken(Observer& told, const Operation& operation) {
+        if (told.issue(operation))
+            return true;
+        told_ = &told;
+        return false;
+    }
+
+  private:
+    Observer* told_ = nullptr;
+};
+
+// Returns from the caller where the observer takes the operation from it.
+#define HEDDLE_OBSERVE(...)                                                                     \
+    ::heddle::operations::ObservedOperation observed_operation;                                 \
+    if (::heddle::operations::Observer* const observes = ::heddle::operations::find_observer(); \
+        HEDDLE_UNLIKELY(observes != nullptr) &&                                                 \
+        observed_operation.is_taken(*observes, ::heddle::operations::Operation{__VA_ARGS__}))   \
+    return
+
+// A wait of the calling thread that the observer is told of, while it lives.
+class ObservedWait {
+  public:
+    ObservedWait(Observer::Wait what, const base::Call& call, shmem_ctx_t ctx = nullptr) {
+        if (Observer* const told = find_observer()) {
+            told->begin_wait(what, call, ctx);
+            told_ = told;
+        }
+    }
+    ~ObservedWait() {
+        if (HEDDLE_UNLIKELY(told_ != nullptr))
+            told_->end_wait();
+    }
+    ObservedWait(const ObservedWait&) = delete;
+    ObservedWait& operator=(const ObservedWait&) = delete;
+
+  private:
+    Observer* told_ = nullptr;
+};
 
 }  // namespace heddle::operations

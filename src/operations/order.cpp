@@ -36,6 +36,7 @@ void settle(const char* function, shmem_ctx_t ctx) {
     tsan::release();
     if (Observer* const told = find_observer())
         told->complete(function, ctx);
+    const ObservedWait observed(Observer::Wait::kQuiet, {function}, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_quiet(function, ctx);
@@ -45,6 +46,7 @@ void settle_all(const char* function) {
     tsan::release();
     if (Observer* const told = find_observer())
         told->complete(function, nullptr);
+    const ObservedWait observed(Observer::Wait::kQuiet, {function});
     progress::engine->wait_for(
         function, [](const progress::Owners&) { return true; }, [] { return progress::engine->outstanding() == 0; });
     if (fabric::network)
@@ -56,6 +58,7 @@ void settle_order(const char* function, shmem_ctx_t ctx) {
     tsan::release();
     if (Observer* const told = find_observer())
         told->order(function, ctx);
+    const ObservedWait observed(Observer::Wait::kFence, {function}, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_fence(function, ctx);
@@ -72,6 +75,7 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
         tsan::release();
         if (Observer* const told = find_observer())
             told->complete(function, ctx, target_pes, npes);
+        const ObservedWait observed(Observer::Wait::kQuiet, {function}, ctx);
         settle_transfers(function, context::context_of(ctx));
         if (fabric::network)
             remote_quiet_to(function, ctx, target_pes, npes);
@@ -84,6 +88,7 @@ void quiet_local(const char* function, shmem_ctx_t ctx) {
         return;
     if (Observer* const told = find_observer())
         told->complete(function, ctx);
+    const ObservedWait observed(Observer::Wait::kQuiet, {function}, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_quiet_local(function, ctx);

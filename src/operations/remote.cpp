@@ -122,7 +122,7 @@ StreamSet& find_stream_set(const char* function, Context& context) {
     wait_for_fences_of_others(function, context, *stream_set, made);
     settle_capture();
     const base::Members& members = context.members;
-    const bool as_world = members.start == 0 && members.stride == 1 && !members.list && !base::settings.check;
+    const bool as_world = members.start == 0 && members.stride == 1 && !members.list && !base::settings.observed;
     const auto words = [](const memory::SymmetricRegion& region) {
         return region.bytes < record::kWord ? 0 : region.bytes - record::kWord + 1;
     };

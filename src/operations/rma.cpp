@@ -34,9 +34,8 @@ void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* sou
     char* to = require_symmetric(function, "dest", dest, bytes, pe);
     if (to)
         check_overlap(function, to, source, bytes);
-    if (HEDDLE_OBSERVED(.call = {function}, .ctx = ctx, .pe = ctx_pe, .world_pe = pe, .dest = dest, .source = source,
-                        .nelems = nelems, .element_bytes = element_bytes, .blocking = blocking))
-        return;
+    HEDDLE_OBSERVE(.call = {function}, .ctx = ctx, .pe = ctx_pe, .world_pe = pe, .dest = dest, .source = source,
+                   .nelems = nelems, .element_bytes = element_bytes, .blocking = blocking);
     if (!to)
         return remote_put({.call = {function}, .ctx = ctx, .blocking = blocking}, dest, source, bytes, pe);
     keep_order(ctx);
@@ -58,10 +57,9 @@ void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* sou
     const char* from = require_symmetric(function, "source", source, bytes, pe);
     if (from)
         check_overlap(function, dest, from, bytes);
-    if (HEDDLE_OBSERVED(.kind = Operation::Kind::kGet, .call = {function}, .ctx = ctx, .pe = ctx_pe, .world_pe = pe,
-                        .dest = dest, .source = source, .nelems = nelems, .element_bytes = element_bytes,
-                        .blocking = blocking))
-        return;
+    HEDDLE_OBSERVE(.kind = Operation::Kind::kGet, .call = {function}, .ctx = ctx, .pe = ctx_pe, .world_pe = pe,
+                   .dest = dest, .source = source, .nelems = nelems, .element_bytes = element_bytes,
+                   .blocking = blocking);
     if (!from)
         return remote_get({.call = {function}, .ctx = ctx, .blocking = blocking}, dest, source, bytes, pe);
     heddle_copy(dest, from, nelems, element_bytes);

@@ -83,11 +83,9 @@ void put_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* s
     blocks_extent<kBytes>(function, "sst", sst, bsize, nblocks);
     char* to = reach(function, ctx, "dest", dest, bytes, pe);
     require_pointer(function, "source", source);
-    if (HEDDLE_OBSERVED(.call = {function}, .ctx = ctx, .pe = pe, .world_pe = require_target(function, ctx, pe),
-                        .dest = dest, .source = source, .nelems = bsize, .element_bytes = kBytes, .nblocks = nblocks,
-                        .dest_step = static_cast<size_t>(dst) * kBytes,
-                        .source_step = static_cast<size_t>(sst) * kBytes))
-        return;
+    HEDDLE_OBSERVE(.call = {function}, .ctx = ctx, .pe = pe, .world_pe = require_target(function, ctx, pe),
+                   .dest = dest, .source = source, .nelems = bsize, .element_bytes = kBytes, .nblocks = nblocks,
+                   .dest_step = static_cast<size_t>(dst) * kBytes, .source_step = static_cast<size_t>(sst) * kBytes);
     if (!to) {
         put_blocks_far(function, ctx, static_cast<char*>(dest), static_cast<const char*>(source),
                        static_cast<size_t>(dst) * kBytes, static_cast<size_t>(sst) * kBytes, bsize * kBytes, nblocks,
@@ -109,11 +107,10 @@ void get_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* s
     blocks_extent<kBytes>(function, "dst", dst, bsize, nblocks);
     const char* from = reach(function, ctx, "source", source, bytes, pe);
     require_pointer(function, "dest", dest);
-    if (HEDDLE_OBSERVED(.kind = Operation::Kind::kGet, .call = {function}, .ctx = ctx, .pe = pe,
-                        .world_pe = require_target(function, ctx, pe), .dest = dest, .source = source, .nelems = bsize,
-                        .element_bytes = kBytes, .nblocks = nblocks, .dest_step = static_cast<size_t>(dst) * kBytes,
-                        .source_step = static_cast<size_t>(sst) * kBytes))
-        return;
+    HEDDLE_OBSERVE(.kind = Operation::Kind::kGet, .call = {function}, .ctx = ctx, .pe = pe,
+                   .world_pe = require_target(function, ctx, pe), .dest = dest, .source = source, .nelems = bsize,
+                   .element_bytes = kBytes, .nblocks = nblocks, .dest_step = static_cast<size_t>(dst) * kBytes,
+                   .source_step = static_cast<size_t>(sst) * kBytes);
     if (!from) {
         get_blocks_far(function, ctx, static_cast<char*>(dest), static_cast<const char*>(source),
                        static_cast<size_t>(dst) * kBytes, static_cast<size_t>(sst) * kBytes, bsize * kBytes, nblocks,

@@ -31,8 +31,9 @@ inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const 
                        size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
                        bool blocking = true) {
     const SignalTo to = signal_to(function, ctx, sig_addr, signal, sig_op, pe);
+    ObservedOperation observed;
     if (HEDDLE_UNLIKELY(find_observer() != nullptr) &&
-        observe_put_signal({function}, ctx, dest, source, nelems, element_bytes, pe, nullptr, to, blocking))
+        observe_put_signal(&observed, {function}, ctx, dest, source, nelems, element_bytes, pe, nullptr, to, blocking))
         return;
     if (to.address) {
         heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);

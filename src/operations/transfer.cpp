@@ -80,11 +80,12 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
 }
 
 // True when the observer takes a put or a get under *req.
-bool observe_transfer(Operation::Kind kind, const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source,
-                      size_t nelems, size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal) {
+bool observe_transfer(ObservedOperation* observed, Operation::Kind kind, const base::Call& call, shmem_ctx_t ctx,
+                      void* dest, const void* source, size_t nelems, size_t element_bytes, int pe,
+                      shmemx_request_t* req, const SignalTo& signal) {
     const char* const function = call.function;
     if (signal.sig_addr)
-        return observe_put_signal(call, ctx, dest, source, nelems, element_bytes, pe, req, signal, false);
+        return observe_put_signal(observed, call, ctx, dest, source, nelems, element_bytes, pe, req, signal, false);
     const int world_pe = require_target(function, ctx, pe);
     const size_t bytes = extent(function, nelems, element_bytes);
     if (bytes == 0)
@@ -95,9 +96,17 @@ bool observe_transfer(Operation::Kind kind, const base::Call& call, shmem_ctx_t 
     require_pointer(function, is_put ? "source" : "dest", here);
     if (reached)
         check_overlap(function, is_put ? reached : dest, is_put ? source : reached, bytes);
-    return HEDDLE_OBSERVED(.kind = kind, .call = call, .ctx = ctx, .pe = pe, .world_pe = world_pe, .dest = dest,
-                           .source = source, .nelems = nelems, .element_bytes = element_bytes, .req = req,
-                           .blocking = false);
+    return observed->is_taken(*observer, {.kind = kind,
+                                          .call = call,
+                                          .ctx = ctx,
+                                          .pe = pe,
+                                          .world_pe = world_pe,
+                                          .dest = dest,
+                                          .source = source,
+                                          .nelems = nelems,
+                                          .element_bytes = element_bytes,
+                                          .req = req,
+                                          .blocking = false});
 }
 
 }  // namespace
@@ -113,8 +122,9 @@ void SignalTo::send() const {
         __atomic_fetch_add(address, value, __ATOMIC_RELEASE);
 }
 
-bool observe_put_signal(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-                        size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal, bool blocking) {
+bool observe_put_signal(ObservedOperation* observed, const base::Call& call, shmem_ctx_t ctx, void* dest,
+                        const void* source, size_t nelems, size_t element_bytes, int pe, shmemx_request_t* req,
+                        const SignalTo& signal, bool blocking) {
     const char* const function = call.function;
     const int world_pe = require_target(function, ctx, pe);
     const size_t bytes = extent(function, nelems, element_bytes);
@@ -124,10 +134,20 @@ bool observe_put_signal(const base::Call& call, shmem_ctx_t ctx, void* dest, con
         if (to)
             check_overlap(function, to, source, bytes);
     }
-    return HEDDLE_OBSERVED(.kind = Operation::Kind::kPutSignal, .call = call, .ctx = ctx, .pe = pe,
-                           .world_pe = world_pe, .dest = dest, .source = source, .nelems = nelems,
-                           .element_bytes = element_bytes, .sig_addr = signal.sig_addr, .signal = signal.value,
-                           .sig_op = signal.op, .req = req, .blocking = blocking);
+    return observed->is_taken(*observer, {.kind = Operation::Kind::kPutSignal,
+                                          .call = call,
+                                          .ctx = ctx,
+                                          .pe = pe,
+                                          .world_pe = world_pe,
+                                          .dest = dest,
+                                          .source = source,
+                                          .nelems = nelems,
+                                          .element_bytes = element_bytes,
+                                          .sig_addr = signal.sig_addr,
+                                          .signal = signal.value,
+                                          .sig_op = signal.op,
+                                          .req = req,
+                                          .blocking = blocking});
 }
 
 void join(const base::Call& call, shmemx_request_t* req) {
@@ -178,8 +198,10 @@ void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);
+    ObservedOperation observed;
     if (HEDDLE_UNLIKELY(find_observer() != nullptr) &&
-        observe_transfer(Operation::Kind::kPut, call, ctx, dest, source, nelems, element_bytes, pe, req, signal))
+        observe_transfer(&observed, Operation::Kind::kPut, call, ctx, dest, source, nelems, element_bytes, pe, req,
+                         signal))
         return;
     if (const int world_pe = require_target(call.function, ctx, pe); is_remote(world_pe)) {
         if (bytes == 0)
@@ -206,8 +228,9 @@ void issue_get(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);
+    ObservedOperation observed;
     if (HEDDLE_UNLIKELY(find_observer() != nullptr) &&
-        observe_transfer(Operation::Kind::kGet, call, ctx, dest, source, nelems, element_bytes, pe, req, {}))
+        observe_transfer(&observed, Operation::Kind::kGet, call, ctx, dest, source, nelems, element_bytes, pe, req, {}))
         return;
     if (const int world_pe = require_target(call.function, ctx, pe); is_remote(world_pe)) {
         if (bytes == 0)

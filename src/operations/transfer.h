@@ -6,6 +6,7 @@
 #include "base/call.h"
 #include "context/request.h"
 #include "operations/capture.h"
+#include "operations/observer.h"
 #include "operations/remote.h"
 
 #include <heddle/abi.h>
@@ -44,8 +45,9 @@ void issue_get(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
 void put_far(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, const SignalTo& signal);
 
 // True when the observer takes a put with a signal. Ends the PE when an argument is wrong. pe: of the context.
-bool observe_put_signal(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-                        size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal, bool blocking);
+bool observe_put_signal(ObservedOperation* observed, const base::Call& call, shmem_ctx_t ctx, void* dest,
+                        const void* source, size_t nelems, size_t element_bytes, int pe, shmemx_request_t* req,
+                        const SignalTo& signal, bool blocking);
 
 // Makes or checks *req for an operation that is already complete.
 void join(const base::Call& call, shmemx_request_t* req);

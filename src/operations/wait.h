@@ -98,6 +98,7 @@ T wait_until(const char* function, const T* ivar, int cmp, T cmp_value, const ch
     };
     if (!holds()) {
         const progress::WaitTarget target = target_of(ivar, cmp, cmp_value);
+        const ObservedWait observed(Observer::Wait::kValue, {function});
         progress::wait_for_store(function, ivar, holds, true, &target);
     }
     saw(ivar);
@@ -224,6 +225,7 @@ void wait_until_all(const char* function, const T* ivars, size_t nelems, const i
     for (size_t i = 0; i < nelems; ++i)
         if (set.has(i) && !set.holds(i)) {
             const progress::WaitTarget target = target_of(ivars + i, cmp, set.values[i]);
+            const ObservedWait observed(Observer::Wait::kValue, {function});
             progress::wait_for_store(function, ivars + i, [&] { return set.holds(i); }, true, &target);
         }
     set.see_all();
@@ -237,6 +239,7 @@ size_t wait_until_any(const char* function, const T* ivars, size_t nelems, const
     size_t found = is_empty ? SIZE_MAX : set.any(begin);
     if (!is_empty && found == SIZE_MAX) {
         const progress::WaitTarget target = target_of_any(ivars, nelems, cmp);
+        const ObservedWait observed(Observer::Wait::kValue, {function});
         progress::wait_for_stores(function, ivars, [&] { return (found = set.any(begin)) != SIZE_MAX; }, &target);
     }
     if (found != SIZE_MAX)
@@ -252,6 +255,7 @@ size_t wait_until_some(const char* function, const T* ivars, size_t nelems, size
     size_t found = is_empty ? 0 : set.some(indices);
     if (!is_empty && found == 0) {
         const progress::WaitTarget target = target_of_any(ivars, nelems, cmp);
+        const ObservedWait observed(Observer::Wait::kValue, {function});
         progress::wait_for_stores(function, ivars, [&] { return (found = set.some(indices)) != 0; }, &target);
     }
     set.see_these(indices, found);

@@ -36,7 +36,7 @@ int create_on(const char* function, team::Team* team, long options, shmem_ctx_t*
     *ctx = SHMEM_CTX_INVALID;
     if (!options_are_known(function, options))
         return 1;
-    const heddle_peer* peers = team::peers_of(team, !base::settings.check);
+    const heddle_peer* peers = team::peers_of(team, !base::settings.observed);
     if (!peers) {
         base::complain(function, "no address space for the table of a team's PEs; right would be a higher ulimit -v");
         return 1;

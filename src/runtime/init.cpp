@@ -29,6 +29,7 @@
 #include "os/memfd.h"
 #include "os/process.h"
 #include "os/topology.h"
+#include "profiling/profiling.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
 #include "runtime/build_memory.h"
@@ -112,6 +113,7 @@ void become_forked_child() {
     base::counters = &base::counters_of_nobody;
     this_pe.calls = {};
     checking::forget();
+    profiling::forget();
     bootstrap::begin_child();
 }
 
@@ -129,6 +131,8 @@ bool join(const char*, char* error) {
     if (!bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;
+    if (base::settings.is_profiled())
+        base::settings.symmetric_size += profiling::kHeapBytes;
     base::debug_enabled = base::settings.debug;
     base::counters = &job.own_record().counters;
     base::on_fatal = report_fatal;
@@ -177,7 +181,7 @@ void open_hot_path() {
     context::start_requests();
     collective::start_plans();
     collective::start_posted_groups();
-    if (!base::settings.check)
+    if (!base::settings.observed)
         publish(true);
     collective::watch(progress::wait_policy->multiple_asked);
 }
@@ -200,6 +204,8 @@ bool map(const char* function, char* error) {
 
 bool make_heap(const char*, char*) {
     memory::symmetric->allocator = new memory::Allocator(memory::node_memory.layout.heap_bytes);
+    if (base::settings.is_profiled())
+        memory::symmetric->allocator->allocate(profiling::kHeapBytes);  // the first block, at offset 0
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);
     return true;
 }
@@ -226,6 +232,8 @@ bool connect(const char* function, char* error) {
     if (this_pe.network_threads == 0) {
         if (job.n_nodes > 1 && base::settings.races && !agree_on_races(error, kErrorBytes))
             return false;
+        if (job.n_nodes > 1 && base::settings.is_profiled() && !agree_on_profile(error, kErrorBytes))
+            return false;
         this_pe.network_threads = os::count_threads() - threads;
         count_other_threads();
     }
@@ -239,6 +247,7 @@ bool run(const char*, char* error) {
         return false;
     }
     checking::start(job.pe);
+    profiling::start();
     count_other_threads();
     open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
@@ -273,9 +282,11 @@ bool start(const char* function, char* error) {
 // True for the one PE of the job that is to report PEs that did not call shmem_finalize.
 bool stop(const base::Call& call, Leave how) {
     collective::require_all_posted(call, nullptr);
+    profiling::stop();
     checking::stop(call.function);
     progress::engine->stop(call.function);
     const bool tells = leave(call, how);
+    profiling::report(call.function);
     checking::stop_serving();
     if (fabric::network) {
         operations::settle_all(call.function);

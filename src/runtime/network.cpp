@@ -38,8 +38,25 @@ namespace {
 
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
 
-// The part of a PE's address blob behind its rails, where the PE looks for races (HEDDLE_RACES).
-constexpr char kRaces[] = "races";
+// The part of a PE's address blob behind its rails: the tool that all PEs must have; none is no part.
+constexpr char kRaces[] = "races", kProfile[] = "profile";
+
+fabric::Part tool_part() {
+    if (base::settings.races)
+        return {kRaces, sizeof kRaces};
+    return base::settings.is_profiled() ? fabric::Part{kProfile, sizeof kProfile} : fabric::Part{};
+}
+
+// Whether pe has the tool of this PE. False with the reason in error also where that cannot be told.
+bool has_same_tool(int pe, bool* has, char* error, size_t error_bytes) {
+    char address_blob[fabric::kMaxAddressBlobBytes];
+    const size_t bytes = bootstrap::address_blob_of(pe, address_blob, error, error_bytes);
+    const fabric::Part own = tool_part();
+    const fabric::Part there =
+        bytes == 0 ? fabric::Part{} : fabric::part_of(address_blob, bytes, fabric::network->rails());
+    *has = there.bytes == own.bytes && (own.bytes == 0 || memcmp(there.data, own.data, own.bytes) == 0);
+    return bytes != 0;
+}
 
 // Decides whether the loss of a PE is an error. False when this PE needs no answers any more. Otherwise true after a
 // while in which the launcher, which knows more, may have ended the job.
@@ -200,8 +217,8 @@ bool open_network(char* error, size_t error_bytes) {
         char address_blob[fabric::kMaxAddressBlobBytes];
         static_assert(bootstrap::kMaxAddressBlobBytes == fabric::kMaxAddressBlobBytes);
         size_t address_blob_bytes = fabric::network->address_blob(address_blob);
-        if (address_blob_bytes != 0 && base::settings.races &&
-            !fabric::add_part(address_blob, &address_blob_bytes, {kRaces, sizeof kRaces}))
+        if (address_blob_bytes != 0 && tool_part().data &&
+            !fabric::add_part(address_blob, &address_blob_bytes, tool_part()))
             address_blob_bytes = 0;
         if (address_blob_bytes == 0)
             snprintf(error, error_bytes,
@@ -242,11 +259,10 @@ bool agree_on_races(char* error, size_t error_bytes) {
         return true;  // nobody looks
     const int end = job.pe == 0 ? job.n_pes : 1;
     for (int pe = 0; pe < end; ++pe) {
-        char address_blob[fabric::kMaxAddressBlobBytes];
-        const size_t bytes = bootstrap::address_blob_of(pe, address_blob, error, error_bytes);
-        if (bytes == 0)
+        bool has = false;
+        if (!has_same_tool(pe, &has, error, error_bytes))
             return false;
-        if (!fabric::part_of(address_blob, bytes, fabric::network->rails()).data) {
+        if (!has) {
             snprintf(error, error_bytes,
                      "PE %d looks for races (HEDDLE_RACES), and PE %d does not: right would be the same on all PEs "
                      "(mpirun -x HEDDLE_RACES)",
@@ -255,6 +271,19 @@ bool agree_on_races(char* error, size_t error_bytes) {
         }
     }
     return true;
+}
+
+bool agree_on_profile(char* error, size_t error_bytes) {
+    const int next = (job.pe + 1) % job.n_pes;
+    bool has = false;
+    if (!has_same_tool(next, &has, error, error_bytes))
+        return false;
+    if (!has)
+        snprintf(error, error_bytes,
+                 "PE %d is profiled (HEDDLE_PROFILE), and PE %d is not: right would be the same on all PEs (mpirun -x "
+                 "HEDDLE_PROFILE)",
+                 job.pe, next);
+    return has;
 }
 
 bool serve_network(char* error, size_t error_bytes) {

@@ -14,6 +14,8 @@ void spread_over_channels();
 // Where this PE looks for races, PE 0 does, too, and PE 0 finds that all do: each would wait for the other. False with
 // the reason in error. Behind a barrier of the world, once a process.
 bool agree_on_races(char* error, size_t error_bytes);
+// Whether the next PE is profiled, too: where some are and some are not, one finds out.
+bool agree_on_profile(char* error, size_t error_bytes);
 // Starts to answer other PEs; called after a barrier of the world, when all can be reached. False with the reason in
 // error.
 bool serve_network(char* error, size_t error_bytes);

@@ -53,6 +53,7 @@ bool is_part_of(const void* task_owner, const Request* request) {
 void wait_for(const Call& call, Request* request, RequestWait::For what = RequestWait::For::kAll) {
     collective::await_posts_of_this_thread(call, *request);
     RequestWait wait(request, what);
+    const operations::ObservedWait observed(operations::Observer::Wait::kRequest, call);
     progress::engine->wait_for(
         call.function, [&](const progress::Owners& owners) { return is_part_of(owners.request, request); },
         [&] { return wait.is_over(); }, [&] { return wait.has_ended(); });
@@ -136,6 +137,7 @@ size_t wait_for_some(const Call& call, size_t count, shmemx_request_t* requests,
     size_t found = 0, living = 0;
     sync::EventCount& wakeup = progress::engine->wakeup();
     uint32_t seen_wakeup = 0;
+    const operations::ObservedWait observed(operations::Observer::Wait::kRequest, call);
     progress::engine->wait_for(
         call.function,
         [&](const progress::Owners& owners) { return is_part_of_any(call, owners.request, count, requests); },

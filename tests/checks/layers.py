@@ -31,8 +31,9 @@ MAY_INCLUDE = {
     "operations": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team"],
     "checking": ["base", "os", "sync", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations"],
     "collective": ["base", "os", "sync", "progress", "memory", "fabric", "context", "team", "operations"],
+    "profiling": ["base", "os", "progress", "bootstrap", "memory", "context", "operations"],
     "runtime": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations",
-                "checking", "collective"],
+                "checking", "profiling", "collective"],
     "entry": ["operations", "collective", "runtime"],
 }
 # Programs beside the library share its basics, the job page, and the reader of launchers' variables, nothing else.
@@ -49,6 +50,7 @@ PUBLIC = {
     "collective": ["heddle/abi.h", "heddle/constants.h", "heddle/request.h"],
     "context": ["heddle/abi.h", "heddle/request.h"],
     "checking": ["heddle/abi.h", "heddle/accesses.h", "heddle/constants.h"],
+    "profiling": ["heddle/abi.h", "heddle/constants.h", "heddle/hot_path.h"],
     "operations": ["heddle/abi.h", "heddle/accesses.h", "heddle/constants.h", "heddle/hot_path.h", "heddle/request.h"],
     "runtime": ["heddle/abi.h", "heddle/constants.h", "heddle/request.h"],
     "entry": ["shmemx.h"],

@@ -118,3 +118,15 @@ def test_sizes_that_differ_are_an_error(apart, programs):
     result = apart.run("1+1", script, "./ends")
     assert result.status == 1, result
     assert "SHMEM_SYMMETRIC_SIZE is 1048576 bytes here, but 2097152 on PE 1" in result.err, result
+
+
+def test_a_host_without_the_setting_of_a_profile_is_named(apart, tmp_path):
+    script = tmp_path / "some"
+    script.write_text('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] && unset HEDDLE_PROFILE\nexec "$@"\n')
+    script.chmod(0o755)
+    profiled = {"HEDDLE_PROFILE": str(tmp_path / "profile.json")}
+    result = apart.run("1+1", script, "./ends", "well", settings=profiled)
+    assert result.status != 0, result
+    assert "PE 0 is profiled (HEDDLE_PROFILE), and PE 1 is not: right would be the same on all PEs" in result.err, result
+    result = apart.run("2+1", "./ends", "well", settings=profiled)
+    assert result.status == 0 and "heddle profile of ends: 3 PEs" in result.err, result

@@ -17,6 +17,7 @@
 #include "context/request.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
+#include "operations/observer.h"
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
@@ -48,6 +49,7 @@ struct PeState {
     memory::Symmetric* symmetric = memory::symmetric;
     progress::Engine* engine = progress::engine;
     context::Contexts* contexts = context::contexts;
+    operations::Observer* observer = operations::observer;
     context::RequestPool* request_pool = context::request_pool;
     collective::PlanPool* plan_pool = collective::plan_pool;
     collective::PostedGroups* posted_groups = collective::posted_groups;
@@ -73,6 +75,7 @@ struct PeState {
         memory::symmetric = symmetric;
         progress::engine = engine;
         context::contexts = contexts;
+        operations::observer = observer;
         context::request_pool = request_pool;
         collective::plan_pool = plan_pool;
         collective::posted_groups = posted_groups;

@@ -6,13 +6,13 @@
 #include "base/source_line.h"
 #include "bootstrap/bootstrap.h"
 #include "checking/checking.h"
-#include "checking/races/caller.h"
 #include "checking/races/detector.h"
 #include "checking/races/detector_network.h"
 #include "checking/races/mapping.h"
 #include "context/context.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
+#include "operations/caller.h"
 #include "operations/check.h"
 #include "operations/transfer.h"
 #include "os/locked.h"
@@ -132,10 +132,7 @@ void Races::stop(const char*) {
 bool Races::issue(const Operation& operation) {
     take_accesses();
     pauses_.maybe_pause();
-    base::Call call = operation.call;
-    const void* const from = std::exchange(operations::called_from, nullptr);
-    if (!is_of_program(call.caller))
-        call.caller = is_of_program(from) ? from : find_caller(call.function);
+    const base::Call call = operations::at_caller(operation.call);
     const Flow flow = operation.req ? Flow::kRequest : flow_of(operation.ctx);
     if (context::context_of(operation.ctx).options & SHMEMX_CTX_ORDERED)
         detector_->fence(flow);
@@ -272,7 +269,7 @@ bool Races::is_complete(shmem_ctx_t ctx) {
 }
 
 // The wait for a posted collective's request counts as knowing all.
-void Races::post_collective() {
+void Races::post_collective(const base::Call&) {
     const os::Locked locked(lock_);
     learns_by_requests_ = true;
 }

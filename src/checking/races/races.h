@@ -42,7 +42,7 @@ class Races : public operations::Observer {
     void see(const void* address, size_t bytes) override;
     bool try_last_write(const void* address, size_t bytes, int* pe, base::CallText* call) override;
     void complete_request() override;
-    void post_collective() override;
+    void post_collective(const base::Call&) override;
     void post_buffer(const base::Call& call, const void* buffer, size_t bytes, bool writes) override;
     void take_lock(const long* lock) override;
     void give_lock(const long* lock) override;

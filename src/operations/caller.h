@@ -2,7 +2,9 @@
 // operation of a run. Threads: any. Cost: some hundred ns for each frame of the library, once for each path through it.
 #pragma once
 
-namespace heddle::checking::races {
+#include "base/call.h"
+
+namespace heddle::operations {
 
 // True when the return address is one of another module than this library; null is not.
 bool is_of_program(const void* address);
@@ -11,4 +13,7 @@ bool is_of_program(const void* address);
 // that the program has called.
 const void* find_caller(const char* function);
 
-}  // namespace heddle::checking::races
+// The call with the place of the program, for an observer that is told of an operation (called_from).
+base::Call at_caller(const base::Call& call);
+
+}  // namespace heddle::operations

@@ -1,4 +1,6 @@
-#include "checking/races/caller.h"
+#include "operations/caller.h"
+
+#include "operations/observer.h"
 
 #include <link.h>
 #include <unwind.h>
@@ -7,8 +9,9 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 
-namespace heddle::checking::races {
+namespace heddle::operations {
 
 namespace {
 
@@ -120,4 +123,11 @@ __attribute__((noinline)) const void* find_caller(const char* function) {
     return reinterpret_cast<const void*>(walk.found);
 }
 
-}  // namespace heddle::checking::races
+base::Call at_caller(const base::Call& call) {
+    const void* const from = std::exchange(called_from, nullptr);
+    if (is_of_program(call.caller))
+        return call;
+    return {call.function, is_of_program(from) ? from : find_caller(call.function)};
+}
+
+}  // namespace heddle::operations

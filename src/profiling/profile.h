@@ -1,0 +1,82 @@
+// What one PE has done, by the place of its calls: the observer of a profiled run (docs/decisions/0081).
+//
+// Each thread counts in memory of its own. A call is timed where that costs little beside it: waits, collectives, data
+// of 32 KiB and more, and of other operations the first 64 of each place and then each 256th. The time that an
+// operation on the PE's own memory takes is not the program's: it is taken off.
+//
+// Threads: any.
+#pragma once
+
+#include "operations/observer.h"
+#include "profiling/counts.h"
+
+#include <pthread.h>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace heddle::profiling {
+
+class Profile : public operations::Observer {
+  public:
+    Profile();
+    ~Profile() override;
+
+    bool issue(const operations::Operation& operation) override;
+    void end_operation() override;
+    void begin_wait(Wait what, const base::Call& call, shmem_ctx_t ctx) override;
+    void end_wait() override;
+    void post_collective(const base::Call& call) override;
+    void use_buffer(const base::Call& call, const void* buffer, size_t bytes, bool writes) override;
+    void allocate(const base::Call& call, const void* block, size_t bytes) override;
+
+    // --- Nothing that a profile depends on.
+    void order(const char*, shmem_ctx_t) override {}
+    void complete(const char*, shmem_ctx_t, const int*, size_t) override {}
+    bool is_complete(shmem_ctx_t) override { return true; }
+    void look() override {}
+    void enter_collective(const base::Call&) override {}
+    void stop(const char*) override {}
+
+    // Nothing is counted any more.
+    void end();
+    // The profile of this PE so far.
+    void write(JobProfile* to);
+
+  private:
+    // A place that a thread has called from.
+    struct Place {
+        base::Call call;
+        shmem_ctx_t ctx = nullptr;
+        Kind kind = Kind::kPut;
+        Counts counts;
+        int last_pe = -1;  // the thread's alone, both: of its last operation here
+        const char* last_end = nullptr;
+    };
+    struct Thread;
+
+    static Kind kind_of(Wait what);
+    static uint64_t measure_own_ticks();
+    Thread& this_thread();
+    Place& find(Thread& here, const base::Call& call, shmem_ctx_t ctx, Kind kind);
+    void begin_run(Thread& here, operations::ObservedRun& run, Place& place, const operations::Operation& operation,
+                   uint64_t bytes);
+    static void end_run(Thread& here, operations::ObservedRun& run);
+    static void end_runs(Thread& here);
+    void open(Thread& here, Place& place);
+    void close(Thread& here);
+    uint32_t number_of(shmem_ctx_t ctx);
+    void write(const Thread& thread, JobProfile* to, std::vector<Site>* sites);
+
+    const uint64_t number_;  // of profiles in this process: threads know one of an earlier init by it
+    const uint64_t ticks_per_ms_;
+    const uint64_t begin_ticks_;
+    const int group_shift_;
+    std::atomic<uint64_t> most_heap_bytes_{0};
+    pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of what follows
+    std::vector<std::unique_ptr<Thread>> threads_;
+    std::map<shmem_ctx_t, uint32_t> contexts_;  // numbers
+};
+
+}  // namespace heddle::profiling
