@@ -19,8 +19,6 @@ namespace heddle::collective {
 using base::describe;
 using base::fatal;
 
-namespace {
-
 // A collective that some threads have posted.
 struct PostedGroup {
     struct Posted {
@@ -55,8 +53,6 @@ struct PostedGroup {
         return found == posted.end() ? nullptr : &*found;
     }
 };
-
-}  // namespace
 
 struct PostedGroups {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -157,8 +157,8 @@ struct ObservedRun {
     uintptr_t last_end = 0;
     int last_pe = -1;
 
-    // The address at which this PE reaches what is `there` on pe, where the operation belongs to the run. Otherwise null,
-    // and nothing was done.
+    // The address at which this PE reaches what is `there` on pe, where the operation belongs to the run. Otherwise
+    // null, and nothing was done.
     char* count(Operation::Kind what, const void* from, shmem_ctx_t on, const void* there, size_t size, int pe) {
         if (__atomic_load_n(&left, __ATOMIC_RELAXED) == 0 || from != caller || what != kind || on != ctx ||
             size != bytes || static_cast<unsigned>(pe) >= n_pes)

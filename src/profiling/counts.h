@@ -1,5 +1,5 @@
-// What a profile counts, of one PE and of a job (HEDDLE_PROFILE, docs/decisions/0081). A job's profile has a fixed size,
-// whatever the numbers of PEs, threads and calls, so that PEs pass it on as it is. Plain values: no threads.
+// What a profile counts, of one PE and of a job (HEDDLE_PROFILE, docs/decisions/0081). A job's profile has a fixed
+// size, whatever the numbers of PEs, threads and calls, so that PEs pass it on as it is. Plain values: no threads.
 #pragma once
 
 #include <array>

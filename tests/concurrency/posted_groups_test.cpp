@@ -99,8 +99,9 @@ struct Posted {
             for (int pe = 0; pe < (which == 0 ? n : me + 1); ++pe) right += value(pe, round, i);
             if (which == 1)
                 right = value(static_cast<int>(round) % n, round, i);
-            if (which < 2 || which == 4)
+            if (which < 2 || which == 4) {
                 ASSERT_EQ(dest[i], right) << "element " << i << " of " << which;
+            }
             for (int pe = 0; pe < n && (which == 2 || which == 3); ++pe)
                 ASSERT_EQ(dest[static_cast<size_t>(pe) * nelems + i],
                           value(pe, round, which == 3 ? static_cast<size_t>(me) * nelems + i : i));

@@ -424,8 +424,9 @@ class Threads : public ManyNodes {
                         ASSERT_LE(nodes[static_cast<size_t>(node)]->control_inbox.most_waiting(), kMostWaiting) << all;
                     }
                     ASSERT_EQ(sent, received) << all;
-                    if (sent != messages(threads) + kCaughtUp)
+                    if (sent != messages(threads) + kCaughtUp) {
                         ASSERT_EQ(sent, messages(threads)) << all;
+                    }
                 }
     }
     static uint64_t sum_to(int node, size_t index) {
