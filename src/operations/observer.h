@@ -250,8 +250,11 @@ class ObservedOperation {
 // A wait of the calling thread that the observer is told of, while it lives.
 class ObservedWait {
   public:
-    ObservedWait(Observer::Wait what, const base::Call& call, shmem_ctx_t ctx = nullptr) {
-        if (Observer* const told = find_observer()) {
+    ObservedWait(Observer::Wait what, const base::Call& call, shmem_ctx_t ctx = nullptr)
+        : ObservedWait(find_observer(), what, call, ctx) {}
+    // told: as find_observer has found it.
+    ObservedWait(Observer* told, Observer::Wait what, const base::Call& call, shmem_ctx_t ctx = nullptr) {
+        if (HEDDLE_UNLIKELY(told != nullptr)) {
             told->begin_wait(what, call, ctx);
             told_ = told;
         }

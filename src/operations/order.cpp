@@ -34,9 +34,10 @@ bool find_ctx_slowly(const char* function, shmem_ctx_t ctx) {
 void settle(const char* function, shmem_ctx_t ctx) {
     base::counters->remote_quiets.add_cheaply();
     tsan::release();
-    if (Observer* const told = find_observer())
+    Observer* const told = find_observer();
+    if (told)
         told->complete(function, ctx);
-    const ObservedWait observed(Observer::Wait::kQuiet, {function}, ctx);
+    const ObservedWait observed(told, Observer::Wait::kQuiet, {function}, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_quiet(function, ctx);
@@ -44,24 +45,38 @@ void settle(const char* function, shmem_ctx_t ctx) {
 
 void settle_all(const char* function) {
     tsan::release();
-    if (Observer* const told = find_observer())
+    Observer* const told = find_observer();
+    if (told)
         told->complete(function, nullptr);
-    const ObservedWait observed(Observer::Wait::kQuiet, {function});
+    const ObservedWait observed(told, Observer::Wait::kQuiet, {function});
     progress::engine->wait_for(
         function, [](const progress::Owners&) { return true; }, [] { return progress::engine->outstanding() == 0; });
     if (fabric::network)
         remote_quiet_all(function);
 }
 
+namespace {
+
+void order_all(const char* function, shmem_ctx_t ctx) {
+    settle_transfers(function, context::context_of(ctx));
+    if (fabric::network)
+        remote_fence(function, ctx);
+}
+
+[[gnu::cold, gnu::noinline]] void order_observed(Observer& told, const char* function, shmem_ctx_t ctx) {
+    told.order(function, ctx);
+    const ObservedWait observed(&told, Observer::Wait::kFence, {function}, ctx);
+    order_all(function, ctx);
+}
+
+}  // namespace
+
 void settle_order(const char* function, shmem_ctx_t ctx) {
     base::counters->remote_fences.add_cheaply();
     tsan::release();
     if (Observer* const told = find_observer())
-        told->order(function, ctx);
-    const ObservedWait observed(Observer::Wait::kFence, {function}, ctx);
-    settle_transfers(function, context::context_of(ctx));
-    if (fabric::network)
-        remote_fence(function, ctx);
+        return order_observed(*told, function, ctx);
+    order_all(function, ctx);
 }
 
 void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size_t npes) {
@@ -73,9 +88,10 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
     if (any_outstanding()) {
         base::counters->remote_quiets.add_cheaply();
         tsan::release();
-        if (Observer* const told = find_observer())
+        Observer* const told = find_observer();
+        if (told)
             told->complete(function, ctx, target_pes, npes);
-        const ObservedWait observed(Observer::Wait::kQuiet, {function}, ctx);
+        const ObservedWait observed(told, Observer::Wait::kQuiet, {function}, ctx);
         settle_transfers(function, context::context_of(ctx));
         if (fabric::network)
             remote_quiet_to(function, ctx, target_pes, npes);
@@ -86,9 +102,10 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
 void quiet_local(const char* function, shmem_ctx_t ctx) {
     if (!find_ctx(function, ctx) || !any_outstanding())
         return;
-    if (Observer* const told = find_observer())
+    Observer* const told = find_observer();
+    if (told)
         told->complete(function, ctx);
-    const ObservedWait observed(Observer::Wait::kQuiet, {function}, ctx);
+    const ObservedWait observed(told, Observer::Wait::kQuiet, {function}, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_quiet_local(function, ctx);

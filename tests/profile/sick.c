@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { kCalls = 3000, kBig = 1 << 18 };
@@ -165,10 +167,16 @@ int main(int argc, char** argv) {
     n = shmem_n_pes();
     right = (me + 1) % n;
     sick = strcmp(argv[2], "sick") == 0;
+    shmem_barrier_all();
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
     for (size_t i = 0; i < sizeof diseases / sizeof diseases[0]; ++i)
         if (strcmp(argv[1], diseases[i].name) == 0)
             diseases[i].run();
     shmem_barrier_all();
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    if (me == 0)
+        printf("%.9f\n", (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
     shmem_finalize();
     return 0;
 }

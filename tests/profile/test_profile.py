@@ -131,9 +131,14 @@ DISEASES = ["single-quiets", "late-pe", "small-gets", "small-puts", "fetches", "
             "blocking-transfers", "no-overlap", "locks", "small-collectives", "barriers-of-neighbors", "hot-target"]
 
 
-def advice_on(run, disease, state):
+def job_of(disease):
+    """The number of PEs and the settings of its job."""
     settings = {"HEDDLE_TEST_PES_PER_NODE": "1", "UCX_TLS": "tcp"} if disease in OVER_NETWORK else {}
-    n = {"barriers-of-neighbors": 7, "hot-target": 4}.get(disease, 3 if disease == "late-pe" else 2)
+    return {"barriers-of-neighbors": 7, "hot-target": 4, "late-pe": 3}.get(disease, 2), settings
+
+
+def advice_on(run, disease, state):
+    n, settings = job_of(disease)
     profile, err = run("sick", n, disease, state, **settings)
     found = [one for one in profile["advice"] if one["rule"] == disease]
     return profile, found, err

@@ -17,7 +17,7 @@ class RequestTest : public testing::Test {
         base::settings.check = false;
         start_requests();
     }
-    ~RequestTest() override { base::settings.check = false; }
+    ~RequestTest() override { base::settings.check = base::settings.observed = false; }
 
     static Request* shared() { return find_request(kCall, make_request(true)); }
 };
@@ -25,7 +25,7 @@ using RequestDeathTest = RequestTest;
 
 TEST_F(RequestTest, HandlesTellWhetherCompleteOperationsCount) {
     EXPECT_TRUE(reinterpret_cast<uintptr_t>(make_request(true)) & HEDDLE_REQUEST_SKIP_POST);
-    base::settings.check = true;
+    base::settings.observed = true;
     EXPECT_FALSE(reinterpret_cast<uintptr_t>(make_request(true)) & HEDDLE_REQUEST_SKIP_POST);
 }
 
