@@ -18,6 +18,7 @@
 #include "os/clock.h"
 #include "os/memfd.h"
 #include "os/process.h"
+#include "os/signal_names.h"
 #include "os/topology.h"
 #include "report.h"
 
@@ -196,8 +197,8 @@ void Job::take_signals() {
         interrupted_ = true;
         if (phase_ == Phase::kRunning) {
             if (bootstrap::any_waits(status_source(), now_ns_ - std::min(now_ns_, kHungNs)))
-                tell_places(std::string("ending the job by SIG") + os::name_of_ending_signal(signal) +
-                            seed_note(options_) + ". Its PEs:");
+                tell_places(std::string("ending the job by SIG") + os::name_of_signal(signal) + seed_note(options_) +
+                            ". Its PEs:");
             end(kStatusSignal + signal, signal, from_terminal);
         } else
             kill_ns_ = now_ns_;  // a second signal: do not wait for the grace period

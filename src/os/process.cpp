@@ -116,19 +116,6 @@ uint64_t hash_of_boot() {
     return bytes > 0 ? hash_of({text, static_cast<size_t>(bytes)}) : 0;
 }
 
-const char* name_of_ending_signal(int signal) {
-    switch (signal) {
-        case SIGHUP:
-            return "HUP";
-        case SIGINT:
-            return "INT";
-        case SIGTERM:
-            return "TERM";
-        default:
-            return "?";
-    }
-}
-
 uint32_t count_threads() {
     struct stat status;
     constexpr uint32_t kDotAndDotDot = 2;

@@ -41,9 +41,6 @@ uint64_t hash_of_boot();
 constexpr uint64_t kHashOfNothing = 0xcbf29ce484222325;
 uint64_t hash_of(std::string_view bytes, uint64_t before = kHashOfNothing);
 
-// The name of a signal that ends a job, as kill -l has it: TERM. "?" for others.
-const char* name_of_ending_signal(int signal);
-
 // Threads of this process, including the library's; 0 when the system does not tell.
 uint32_t count_threads();
 

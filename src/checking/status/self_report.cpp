@@ -7,6 +7,7 @@
 #include "bootstrap/own_status.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "os/signal_names.h"
 
 #include <unistd.h>
 #include <algorithm>
@@ -66,7 +67,7 @@ void tell_all_at_end(int signal) {
         return;
     char host[64] = "?", name[16];
     gethostname(host, sizeof host - 1);
-    snprintf(name, sizeof name, "SIG%s", os::name_of_ending_signal(signal));
+    snprintf(name, sizeof name, "SIG%s", os::name_of_signal(signal));
     const std::vector<std::string> lines = bootstrap::describe_pes(source);
     base::report(name, "the job ends. The PEs of host %s are:", host);
     for (const std::string& line : lines) base::report(name, "%s", line.c_str());

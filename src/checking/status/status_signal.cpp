@@ -6,9 +6,9 @@
 #include "os/futex.h"
 #include "os/own_thread.h"
 #include "os/registers.h"
+#include "os/signal_names.h"
 #include "progress/wait_policy.h"
 
-#include <strings.h>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -19,27 +19,12 @@ namespace heddle::checking {
 
 namespace {
 
-constexpr struct {
-    const char* name;
-    int number;
-} kSignals[] = {{"HUP", SIGHUP},   {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"ALRM", SIGALRM},
-                {"TERM", SIGTERM}, {"URG", SIGURG},   {"IO", SIGIO},     {"PWR", SIGPWR},   {"WINCH", SIGWINCH}};
-
 bool is_taken = false;  // of the process; init is one at a time
 
 // Of the process. A signal that comes while another one's place is told is told with that place.
 base::PlaceText interrupted_at;
 std::atomic<uint32_t> is_place_taken{0};
 std::atomic<uint32_t> signals{0};  // that have come
-
-int number_of(const char* name) {
-    if (strncasecmp(name, "SIG", 3) == 0)
-        name += 3;
-    for (const auto& one : kSignals)
-        if (strcasecmp(one.name, name) == 0)
-            return one.number;
-    return 0;
-}
 
 void tell(int, siginfo_t*, void* context) {
     const int error = errno;
@@ -82,7 +67,7 @@ bool take_status_signal(char* error, size_t error_bytes) {
     const char* const name = base::settings.status_signal;
     if (is_taken || name[0] == '\0')
         return true;
-    const int number = number_of(name);
+    const int number = os::number_of_signal(name);
     if (number == 0) {
         snprintf(error, error_bytes,
                  "HEDDLE_STATUS_SIGNAL=%s is malformed: right would be a signal such as USR2 or WINCH", name);
