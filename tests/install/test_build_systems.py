@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from version import VERSION
 
 BUILD = Path(os.environ["HEDDLE_BUILD"])
 SOURCE = Path(os.environ["HEDDLE_SOURCE"])
@@ -137,7 +138,7 @@ def cmake(prefix, project, languages, found, targets, **variables):
 
 
 def test_cmake(prefix, project, languages):
-    cmake(prefix, project, languages, "find_package(Heddle 0.1 REQUIRED)",
+    cmake(prefix, project, languages, f"find_package(Heddle {VERSION} REQUIRED)",
           {"c": "Heddle::heddle", "cpp": "Heddle::heddle", "fortran": "Heddle::fortran"})
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from version import VERSION
 
 BUILD = Path(os.environ["HEDDLE_BUILD"])
 SOURCE = Path(os.environ["HEDDLE_SOURCE"])
@@ -134,11 +135,11 @@ def test_oshmem_info(prefix):
     info = prefix / "bin/oshmem_info"
     lines = run(info, "--parsable").splitlines()
     assert "oshmem:bindings:c:yes" in lines and "oshmem:bindings:fort:no" in lines
-    assert f"path:prefix:{prefix}" in lines and "oshmem:version:full:0.1.0" in lines
+    assert f"path:prefix:{prefix}" in lines and f"oshmem:version:full:{VERSION}" in lines
     assert all(re.fullmatch(r"[\w:]+:[^|]+", line) for line in lines), lines
-    assert "              Open SHMEM: 0.1.0\n" in run(info)
+    assert f"              Open SHMEM: {VERSION}\n" in run(info)
     assert run(info, "--path", "libdir") == f"{prefix}/lib\n"
-    assert run(info, "--version") == "Heddle 0.1.0\n"
+    assert run(info, "--version") == f"Heddle {VERSION}\n"
     assert "SHMEM_SYMMETRIC_SIZE" in run(info, "--param", "all", "all")
     assert "must be prefix, bindir" in run(info, "--path", "nowhere", status=2)
     assert "no such option" in run(info, "--wrong", status=2)
@@ -151,5 +152,5 @@ def test_showme(prefix):
     assert run(prefix / "bin/shmemcc", "--showme:incdirs") == f"{prefix}/include\n"
     assert run(prefix / "bin/shmemcc", "-showme:libdirs") == f"{prefix}/lib\n"
     assert run(prefix / "bin/shmemcc", "--showme:libs") == "heddle\n"
-    assert run(prefix / "bin/shmemcc", "--showme:version") == "oshcc: Heddle 0.1.0 (Language: C)\n"
+    assert run(prefix / "bin/shmemcc", "--showme:version") == f"oshcc: Heddle {VERSION} (Language: C)\n"
     assert "must be --showme with compile, link" in run(prefix / "bin/shmemcc", "--showme:all", status=2)

@@ -5,10 +5,12 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 PACKAGES = Path(os.environ["HEDDLE_PACKAGES"])
 LIMIT_S = 3600
 

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from version import VERSION
 
 PACKAGES = Path(os.environ["HEDDLE_PACKAGES"])
 NAMES = ["libheddle1", "libheddle-dev", "heddle-tools", "heddle-ucx", "heddle-pmix"]
@@ -24,9 +25,9 @@ int main(void) {
 }
 """
 ANSWER = [f"{pe} of 4: {(pe + 3) % 4}" for pe in range(4)]
-CMAKE = """cmake_minimum_required(VERSION 3.20)
+CMAKE = f"""cmake_minimum_required(VERSION 3.20)
 project(hello C)
-find_package(Heddle 0.1 REQUIRED)
+find_package(Heddle {VERSION} REQUIRED)
 add_executable(hello hello.c)
 target_link_libraries(hello PRIVATE Heddle::heddle)
 """

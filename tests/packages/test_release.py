@@ -13,9 +13,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from version import VERSION
 
 SOURCE = Path(__file__).resolve().parents[2]
-VERSION = re.search(r"project\(heddle VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text())[1]
 PARTS = os.environ.get("RELEASE_PARTS", "tarball wheel deb rpm")
 MADE = {"tarball": rf"heddle-{VERSION}-linux-\w+\.tar\.xz", "wheel": rf"heddle-{VERSION}-.*\.whl",
         "deb": rf"libheddle1_{VERSION}-.*\.deb", "rpm": rf"heddle-libs-{VERSION}-.*\.rpm"}

@@ -3,16 +3,15 @@ from a folder into which RPM installs them. What they need by Fedora's names is 
 
 import fnmatch
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from version import VERSION
 
 PACKAGES = Path(os.environ["HEDDLE_PACKAGES"])
 SOURCE = Path(__file__).resolve().parents[2]
-VERSION = re.search(r"project\(heddle VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text())[1]
 CONTENTS = {
     "heddle": ["/usr/bin/oshrun", "/usr/bin/heddle-info", "/usr/bin/heddle-status", "/usr/lib64/heddle/check_pe",
                "/usr/share/man/man1/oshrun.1*"],

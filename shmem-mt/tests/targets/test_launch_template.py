@@ -1,6 +1,7 @@
 """Launch templates: what they are refused for, what they become, and which library one starts."""
 
 import pytest
+from shmem_mt import __version__
 from shmem_mt.errors import UserError
 from shmem_mt.targets import fabrics, libraries, openshmem, places
 from shmem_mt.targets.launch_template import PLACEHOLDERS, LaunchTemplate
@@ -69,7 +70,7 @@ def wrapper(tmp_path, vendor):
 @pytest.mark.parametrize(
     "vendor,library",
     [
-        ("Heddle 0.1.0", libraries.Heddle),
+        (f"Heddle {__version__}", libraries.Heddle),
         ("http://www.open-mpi.org/", libraries.OpenMpi),
         ("Vendor X", libraries.Implementation),
         ("", libraries.Implementation),

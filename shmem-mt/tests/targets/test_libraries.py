@@ -3,13 +3,14 @@
 import os
 
 import pytest
+from shmem_mt import __version__
 from shmem_mt.errors import UserError
 from shmem_mt.targets import fabrics, libraries, machine, openshmem, places
 from shmem_mt.targets.launch_template import LaunchTemplate
 from shmem_mt.targets.libraries import Heddle, Hydra, Implementation, OpenMpi
 
 VERSIONS = {
-    "oshrun (Heddle 0.1.0)": Heddle,
+    f"oshrun (Heddle {__version__})": Heddle,
     "mpirun (Open MPI) 4.1.4": OpenMpi,
     "oshrun (OpenRTE) 4.1.4": OpenMpi,
     "HYDRA build details:": Hydra,

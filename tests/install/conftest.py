@@ -1,0 +1,6 @@
+"""What all tests of an installation find: tests/support."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
