@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from version import VERSION
 
 BUILD = Path(os.environ["HEDDLE_BUILD"])
 SOURCE = Path(os.environ["HEDDLE_SOURCE"])
@@ -68,6 +69,23 @@ def test_wrapper_in_two_steps(prefix, program):
     check_runs(prefix, program / "hello")
 
 
+@pytest.mark.parametrize("name", ["a, comma", "it's [a] *\"place\"", "one -dash $HOME"])
+def test_a_prefix_of_any_letters(prefix, program, name):
+    """Compiled and linked by each wrapper, and by a shell with the flags that it prints."""
+    place = shutil.copytree(prefix, program / name, symlinks=True)
+    programs = [["oshcc", "-O2", "hello.c"], ["oshcc", "-O1", "-fheddle-races", "hello.c"], ["oshc++", "hello.cpp"]]
+    if (place / "bin/oshfort").exists():
+        programs.append(["oshfort", SOURCE / "examples/hello.f90"])
+    for wrapper, *words in programs:
+        run(place / "bin" / wrapper, *words, "-o", "hello", cwd=program)
+        assert len(run(place / "bin/oshrun", "-n", "2", "./hello", cwd=program).splitlines()) == 2
+    flags = [run(place / "bin/oshcc", f"--showme:{which}").strip() for which in ("compile", "link")]
+    run("sh", "-c", f"cc {flags[0]} hello.c {flags[1]} -o shown", cwd=program)
+    check_runs(place, program / "shown")
+    for option in ([], ["-fheddle-races"]):
+        assert run(place / "bin/oshcc", *option, "--showme:incdirs") == f"{place}/include\n"
+
+
 def test_arguments_with_spaces(prefix, program):
     (program / "a name.c").write_text(PROGRAM.replace("value %ld", '" WORD " %ld'))
     run(prefix / "bin/oshcc", '-DWORD="two words"', "a name.c", "-o", "a program", cwd=program)
@@ -102,7 +120,7 @@ def test_show_prints_the_command_as_a_shell_reads_it(prefix, program, option):
 def test_version_of_heddle_and_the_compiler(prefix, program):
     for option in ("-v", "--version"):
         done = subprocess.run([prefix / "bin/oshcc", option], capture_output=True, text=True, check=True)
-        assert done.stderr.startswith("oshcc: Heddle 0.1.0, with "), done
+        assert done.stderr.startswith(f"oshcc: Heddle {VERSION}, with "), done
         compiler = done.stderr.splitlines()[0].split()[-1]
         own = subprocess.run([compiler, option], capture_output=True, text=True, check=True)
         assert done.stdout == own.stdout  # build systems read that
@@ -157,7 +175,8 @@ def test_pkg_config(prefix, program):
 
 def test_cmake_package(prefix, program):
     (program / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.20)\nproject(hello C)\nfind_package(Heddle 0.1 REQUIRED)\n"
+        "cmake_minimum_required(VERSION 3.20)\nproject(hello C)\n"
+        f"find_package(Heddle {VERSION} REQUIRED)\n"
         "add_executable(hello hello.c)\ntarget_link_libraries(hello PRIVATE Heddle::heddle)\n")
     run("cmake", "-S", program, "-B", program / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", program / "build")
