@@ -25,3 +25,4 @@ html_static_path = ["_static"]
 html_css_files = ["heddle.css"]
 html_theme_options = {"navigation_with_keys": True, "footer_icons": [], "top_of_page_buttons": []}
 html_search_language = "en"
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))

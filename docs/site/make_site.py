@@ -157,6 +157,7 @@ def main() -> int:
     (place / "messages.md").write_text(messages.page())
     (work / "conf/_static").mkdir(parents=True)
     shutil.copy(ROOT / HERE / "heddle.css", work / "conf/_static/heddle.css")
+    shutil.copy(ROOT / HERE / "scorer.js", work / "conf/scorer.js")
     (work / "conf/conf.py").write_text((ROOT / HERE / "conf.py").read_text().replace(
         "Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})"))
     done = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html",

@@ -125,6 +125,20 @@ def test_search_works_in_a_browser_without_a_server(site, tmp_path):
     assert found and f'href="{page}' in found.group(0), found
 
 
+INSIDE = re.compile(r"ARCHITECTURE|CHANGELOG|CONTRIBUTING|docs/(decisions|internals)/|packaging/|tests/README")
+
+
+@pytest.mark.parametrize("words", ["fence", "heartbeat", "settings threads"])
+def test_pages_for_users_are_found_first(site, tmp_path, words):
+    """Also where the title of a decision has the word."""
+    shown = opened(f"{site}/search.html?q={words.replace(' ', '+')}", tmp_path)
+    found = re.search(r'<ul[^>]* class="search">.*?</ul>', shown, re.S)
+    pages = re.findall(r'<a href="([^"?#]+)\.html', found[0]) if found else []
+    inside = [bool(INSIDE.match(page)) for page in pages]
+    assert True in inside and False in inside, pages
+    assert inside == sorted(inside), pages
+
+
 def test_messages_are_found_by_their_words(site):
     index, every = index_of(site), messages.entries()
     words = {word for message in messages.messages() if messages.owners(message, every)[0].title != "none"
