@@ -226,7 +226,7 @@ bool ask(const std::string& name, Engine* engine, std::string* reason) {
     if (is_srun && engine->protocol.empty())
         *reason = has_pmix ? "it has neither pmix nor pmi2 (--mpi=list)" : "it has no pmi2 (--mpi=list)";
     if (!has_pmix && is_of_open_mpi(engine->family))
-        *reason = "it speaks PMIx, and this Heddle was built without that";
+        *reason = "it speaks PMIx, and this Heddle is without that";
     return reason->empty();
 }
 
@@ -250,8 +250,7 @@ Engine find_engine(const Options& options, std::string* tried) {
 }
 
 void name_missing_part(const os::Part& part) {
-    fprintf(stderr, "oshrun: this Heddle was built without %s, which is for %s: %s, and build Heddle again\n",
-            part.stands_on, part.use, part.remedy);
+    fprintf(stderr, "oshrun: this Heddle was %s\n", os::describe_missing(part).c_str());
 }
 
 // Arguments for a launcher; empty, after a line on stderr, when it cannot do what the options ask for.

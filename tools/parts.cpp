@@ -41,13 +41,7 @@ void ask_pmix(InstalledPart* loaded) {
 
 // No plugin, but a library that programs in Fortran are linked with.
 constexpr os::Part kFortranPart = {"libheddle_fortran.a", "gfortran", "programs in Fortran (oshfort)",
-                                   "install gfortran (Debian, Ubuntu; Fedora: gcc-gfortran)"};
-
-// Why a part is not there.
-std::string reason_of(const os::Part& part) {
-    return std::string("built without ") + part.stands_on + ", which is for " + part.use + ": " + part.remedy +
-           ", and build Heddle again";
-}
+                                   "gfortran (Debian, Ubuntu; Fedora: gcc-gfortran)", ""};
 
 InstalledPart load(const os::Part& part) {
     InstalledPart loaded = {&part, nullptr, "", ""};
@@ -55,7 +49,7 @@ InstalledPart load(const os::Part& part) {
     if (!os::find_plugin_of(part, path, sizeof path)) {
         loaded.reason = "this program cannot be found without /proc";
     } else if (!os::is_built(part)) {
-        loaded.reason = reason_of(part);
+        loaded.reason = os::describe_missing(part);
     } else if (loaded.plugin = dlopen(path, RTLD_LAZY | RTLD_LOCAL); !loaded.plugin) {
         loaded.reason = std::string("cannot be loaded: ") + dlerror();
     } else if (&part == &os::kPmixPart) {
@@ -114,7 +108,7 @@ void print_missing_parts(const std::vector<InstalledPart>& parts) {
         if (!loaded.plugin)
             printf("Heddle's part %s: %s\n", loaded.part->file, loaded.reason.c_str());
     if (!os::is_built(kFortranPart))
-        printf("Heddle's part %s: %s\n", kFortranPart.file, reason_of(kFortranPart).c_str());
+        printf("Heddle's part %s: %s\n", kFortranPart.file, os::describe_missing(kFortranPart).c_str());
 }
 
 }  // namespace heddle::tools

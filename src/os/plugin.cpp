@@ -58,4 +58,12 @@ bool is_built(const Part& part) {
     return !find_plugin_of(part, path, sizeof path) || access(path, F_OK) == 0;
 }
 
+std::string describe_missing(const Part& part) {
+    const bool is_packaged = HEDDLE_PACKAGED_PARTS && part.package[0] != '\0';
+    return std::string(is_packaged ? "installed" : "built") + " without " + part.stands_on + ", which is for " +
+           part.use + ": install " +
+           (is_packaged ? std::string("the package ") + part.package
+                        : part.needs + std::string(", and build Heddle again"));
+}
+
 }  // namespace heddle::os

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace heddle::os {
 
@@ -16,12 +17,13 @@ struct Part {
     const char* file;       // of its plugin
     const char* stands_on;  // a library, as its project writes it
     const char* use;        // the jobs that need the part
-    const char* remedy;     // the package that the build needs, and its names
+    const char* needs;      // the packages that a build with the part needs, by distribution
+    const char* package;    // of Heddle's own, the one with the part; empty: no package has it
 };
 inline constexpr Part kNetworkPart = {"libheddle_ucx.so", "UCX", "jobs on several hosts",
-                                      "install libucx-dev (Debian, Ubuntu; Fedora: ucx-devel)"};
+                                      "libucx-dev (Debian, Ubuntu; Fedora: ucx-devel)", "heddle-ucx"};
 inline constexpr Part kPmixPart = {"libheddle_pmix.so", "PMIx", "jobs by mpirun, prterun and srun --mpi=pmix",
-                                   "install libpmix-dev (Debian, Ubuntu; Fedora: pmix-devel)"};
+                                   "libpmix-dev (Debian, Ubuntu; Fedora: pmix-devel)", "heddle-pmix"};
 
 // For programs in the bin folder of an installation: the path of a program of that folder (oshrun, oshcc, with the
 // suffix that a distribution gives them, CMake's HEDDLE_TOOL_SUFFIX). False without /proc.
@@ -35,5 +37,9 @@ bool find_plugin_of(const Part& part, char* path, size_t bytes);
 
 // Whether the plugin's file is there, beside this program. True where that cannot be known.
 bool is_built(const Part& part);
+
+// What is said of a part that is not there, behind "this Heddle was": without which library, for which jobs, and the
+// remedy. That is Heddle's own package where the parts are packages (CMake's HEDDLE_PACKAGED_PARTS).
+std::string describe_missing(const Part& part);
 
 }  // namespace heddle::os

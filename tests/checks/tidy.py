@@ -26,7 +26,7 @@ ALONE = ("src/runtime/init.cpp", "src/collective/node/kernels_")
 # Plugins are libraries of their own, read where the library that they need is installed.
 PLUGINS = {"src/fabric/transport/ucx": "ucx", "src/bootstrap/pmix": "pmix"}
 FLAGS = ["-std=c++20", "-D_GNU_SOURCE", "-pthread", '-DHEDDLE_VERSION=""', '-DHEDDLE_LIBRARY_FOLDER=""',
-         '-DHEDDLE_PLUGIN_FOLDER="private/"', '-DHEDDLE_TOOL_SUFFIX=""']
+         '-DHEDDLE_PLUGIN_FOLDER="private/"', '-DHEDDLE_TOOL_SUFFIX=""', "-DHEDDLE_PACKAGED_PARTS=0"]
 
 
 def flags_of(plugin: str) -> list[str] | None:

@@ -160,7 +160,7 @@ def test_jobs_on_several_hosts_say_what_is_missing(prefix, tmp_path):
     assert done.stdout == "mpiexec starts\n" and f"oshrun: this Heddle was {MISSING_UCX}" in done.stderr, done
     (launchers / "mpiexec").unlink()
     done = said(*command, PATH=str(launchers), status=1)
-    assert "/mpirun: it speaks PMIx, and this Heddle was built without that" in done.stderr, done
+    assert "/mpirun: it speaks PMIx, and this Heddle is without that" in done.stderr, done
     assert "oshrun: this Heddle was built without PMIx, which is for" in done.stderr, done
 
 
@@ -174,3 +174,10 @@ def test_a_build_without_the_parts(tmp_path):
     assert [line.split(",")[0] for line in lines] == ["Heddle's part libheddle_ucx.so: built without UCX",
                                                       "Heddle's part libheddle_pmix.so: built without PMIx",
                                                       "Heddle's part libheddle_fortran.a: built without gfortran"]
+    # As Debian's and RPM's packages are configured: what is missing is one of these.
+    said("cmake", "-DHEDDLE_PACKAGED_PARTS=ON", tmp_path)
+    said("cmake", "--build", tmp_path, "--target", "heddle-info")
+    lines = said(tmp_path / "bin/heddle-info", "--missing").stdout.splitlines()
+    assert lines[0].endswith(": installed without UCX, which is for jobs on several hosts: install the package "
+                             "heddle-ucx"), lines
+    assert lines[1].endswith(": install the package heddle-pmix") and "built without gfortran" in lines[2], lines

@@ -164,6 +164,19 @@ def test_parts(installed):
     assert set(ANSWER) <= set(answer.split("\n")), answer
 
 
+def test_a_part_that_is_not_installed_is_named(installed):
+    """By the package that has it."""
+    installed.run("dpkg", "--remove", "heddle-ucx")
+    try:
+        assert installed.run("heddle-info", "--missing") == (
+            "Heddle's part libheddle_ucx.so: installed without UCX, which is for jobs on several hosts: install the "
+            "package heddle-ucx\n"
+            "Heddle's part libheddle_fortran.a: built without gfortran, which is for programs in Fortran (oshfort): "
+            "install gfortran (Debian, Ubuntu; Fedora: gcc-gfortran), and build Heddle again\n")
+    finally:
+        install(installed, "heddle-ucx")
+
+
 def test_suite_says_what_it_lacks(installed):
     """Debian 12 lacks packages of Python; nothing is fetched unasked."""
     install(installed, "shmem-mt")
