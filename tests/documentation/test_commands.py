@@ -140,24 +140,31 @@ def fixed(text):
     return text
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
     """What the commands name: the programs of pages, of the examples and of tests, and prog for a reader's own."""
+    made = tmp_path_factory.mktemp("files")
     for page in PAGES:
         for name, text in re.findall(r"^```\w+ (\w+\.\w+)[^\n]*\n(.*?)^```$", page.read_text(), flags=re.S | re.M):
-            (tmp_path / name).write_text(text)
+            (made / name).write_text(text)
     for source in [*(ROOT / "examples").iterdir(), *(ROOT / "tests/finding_bugs").iterdir()]:
         if source.suffix in (".c", ".cpp", ".f90", ".h"):
-            shutil.copy(source, tmp_path)
-    (tmp_path / "both.c").write_text(BOTH)
-    (tmp_path / "FILE").write_text("n1\nn2:4\nn3 slots=2\n")
+            shutil.copy(source, made)
+    (made / "both.c").write_text(BOTH)
+    (made / "FILE").write_text("n1\nn2:4\nn3 slots=2\n")
     for suffix in (".c", ".f90"):
-        shutil.copy(tmp_path / f"hello{suffix}", tmp_path / f"prog{suffix}")
+        shutil.copy(made / f"hello{suffix}", made / f"prog{suffix}")
     for name in ("ring", "hello", "prog"):
-        subprocess.run([BUILD / "bin/oshcc", "-O2", f"{name}.c", "-o", name], cwd=tmp_path, check=True)
+        subprocess.run([BUILD / "bin/oshcc", "-O2", f"{name}.c", "-o", name], cwd=made, check=True)
     for name in ("server", "client", "program"):
-        shutil.copy(tmp_path / "prog", tmp_path / name)
-    return tmp_path
+        shutil.copy(made / "prog", made / name)
+    return made
+
+
+@pytest.fixture
+def folder(files, tmp_path):
+    """They, for the commands of one page."""
+    return shutil.copytree(files, tmp_path / "files")
 
 
 def environment():
