@@ -13,6 +13,8 @@ mkdir -p "$work"
 # The sources as a release has them, and packaging/debian where Debian's tools look for it.
 git archive --format=tar --prefix="heddle-$version/" HEAD | tar -x -C "$work"
 cp -a "$tree/packaging/debian" "$tree/debian"
+# dh gives the build another home, where ccache would begin with nothing.
+! command -v ccache >/dev/null || export CCACHE_DIR="${CCACHE_DIR:-$(ccache --get-config cache_dir)}"
 
 echo "building, with messages in $work/build.log"
 if ! (cd "$tree" && DEB_BUILD_OPTIONS="parallel=${DEB_JOBS:-$(nproc)}" dpkg-buildpackage --build=binary --no-sign) \
