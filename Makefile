@@ -45,7 +45,7 @@ help:
 	@echo "make install PREFIX=DIR    library, headers, manual pages, oshrun, oshcc, oshc++, heddle-info, heddle-status, shmem-mt (now: $(PREFIX))"
 	@echo "make wheel                 pip's package of all of it, with Python bindings, in build/packages"
 	@echo "make test-wheel            installs that in a fresh environment, and uses it (1 minute, and what SHMEM-MT needs)"
-	@echo "make test-tarball          unpacks the folder for anywhere, and uses it; what it needs of the C library"
+	@echo "make test-tarball          unpacks the folder for anywhere, and uses it; what it needs of the C library; its budgets"
 	@echo "make deb                   Debian packages of what is committed, in build/packages"
 	@echo "make rpm                   RPM packages of what is committed, in Fedora's order, in build/packages"
 	@echo "make tarball               the library and its tools as a folder for anywhere, in build/packages"
@@ -248,6 +248,7 @@ test-tarball: build-packaged $(VENV)/ready
 	HEDDLE_BUILD=$(abspath $(PACKAGED)) HEDDLE_SOURCE=$(CURDIR) HEDDLE_TEST_NEWEST_GLIBC=2.28 PYTHONDONTWRITEBYTECODE=1 \
 	    $(VENV)/bin/python -m pytest -q -rs -p no:cacheprovider tests/install/test_tarball.py
 	$(VENV)/bin/python -B tests/abi/exported_names.py $(PACKAGED)/lib/libheddle.so .
+	for pes in 1 2; do $(VENV)/bin/python -B tests/budgets/measure.py $(PACKAGED) tests/budgets/operations.c --pes $$pes || [ $$? = 77 ] || exit 1; done
 
 # They are installed, used and removed in an empty Debian 12, which debootstrap makes once; the folder for anywhere also in
 # an empty Debian 11, whose C library is older. The commands of the first pages are typed in one, too.

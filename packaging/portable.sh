@@ -21,14 +21,22 @@ if pkg-config --exists ucx 2>/dev/null; then
     done
 fi
 
+# Archives of what is optimized at the link are zig's, too: the system's tools do not read its objects.
+for tool in ar ranlib; do
+    printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$tool" >"$build/$tool"
+    chmod +x "$build/$tool"
+done
+
 # Optimized also where CMake looks at the compiler: zig would check for undefined behaviour otherwise, and build its C++
-# library once more. Frame pointers and debug information are what zig adds by itself, and gcc does not. Programs are
-# compiled by the compiler of whoever has unpacked it.
+# library once more. Frame pointers and debug information are what zig adds by itself, and gcc does not. C++ is optimized
+# at the link, as a whole (docs/decisions/0074); C is not, for libtsan.a is linked by the compiler of whoever has unpacked
+# it, which compiles programs, too.
 target=$(uname -m)-linux-gnu.$glibc
 options="-O2 -g0 -fomit-frame-pointer -isystem $build/headers -Wno-unused-command-line-argument"
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEDDLE_BUILD_TESTS=OFF -DHEDDLE_CCACHE= \
     -DCMAKE_C_COMPILER="$zig;cc;-target;$target" -DCMAKE_CXX_COMPILER="$zig;c++;-target;$target" \
-    -DCMAKE_C_FLAGS="$options" -DCMAKE_CXX_FLAGS="$options" -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
+    -DCMAKE_AR="$build/ar" -DCMAKE_RANLIB="$build/ranlib" \
+    -DCMAKE_C_FLAGS="$options" -DCMAKE_CXX_FLAGS="$options -flto" -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
     -DHEDDLE_WRAPPED_CC=cc -DHEDDLE_WRAPPED_CXX=c++ >"$build/configure.log" 2>&1 || {
     cat "$build/configure.log" >&2
     exit 1
