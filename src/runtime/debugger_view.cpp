@@ -1,6 +1,7 @@
 // What debuggers read of a PE: its root object and the handles, with the types of all that these lead to. The debugger
 // finds members by their names in this file's debug information, which a release build has for this file alone
-// (src/CMakeLists.txt, docs/decisions/0050). tools/gdb is the reader. No code uses the view.
+// (src/CMakeLists.txt, docs/decisions/0050). tools/gdb is the reader. No code uses the view,
+// which a linker that collects garbage would drop.
 #ifndef HEDDLE_PES_AS_THREADS
 
 #include "bootstrap/bootstrap.h"
@@ -29,7 +30,7 @@ struct DebuggerView {
 };
 
 extern const DebuggerView debugger_view;
-const DebuggerView debugger_view = {
+__attribute__((used, retain)) const DebuggerView debugger_view = {
     .pe = &this_pe,
     .default_ctx = SHMEM_CTX_DEFAULT,
     .world = SHMEM_TEAM_WORLD,

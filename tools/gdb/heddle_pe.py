@@ -60,7 +60,10 @@ def text(characters):
 
 def owned(vector):
     """What the elements of a std::vector of std::unique_ptr point to."""
-    begin, end = (vector["_M_impl"][name] for name in ("_M_start", "_M_finish"))
+    if any(field.name == "__begin_" for field in vector.type.strip_typedefs().fields()):  # of LLVM's C++ library
+        begin, end = vector["__begin_"], vector["__end_"]
+    else:
+        begin, end = (vector["_M_impl"][name] for name in ("_M_start", "_M_finish"))
     element = begin.type.strip_typedefs().target().strip_typedefs()
     pointer = element.template_argument(0).pointer()
     for index in range(int(end - begin)):
