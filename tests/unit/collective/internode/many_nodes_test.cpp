@@ -8,7 +8,9 @@
 #include "collective/internode/internode_step.h"
 #include "fabric/endpoint/control_inbox.h"
 #include "memory/symmetric.h"
+#include "progress/engine.h"
 #include "progress/fiber.h"
+#include "progress/wait_policy.h"
 #include "team/team.h"
 
 #include <gtest/gtest.h>
@@ -381,7 +383,11 @@ TEST_F(ManyNodes, Alltoall) {
 // each. That all nodes wait is found in one order of the steps: each waits for messages by name, and none to send.
 class Threads : public ManyNodes {
   protected:
-    static constexpr int kNodes = 3;
+    static constexpr int kNodes = 3, kMostThreads = 20;
+    static inline std::unique_ptr<progress::WaitPolicy> policy_;
+    static inline uint64_t cpus_[progress::Engine::kMaxCpuWords];
+    static inline std::unique_ptr<progress::Engine> engine_;
+    static inline std::vector<std::unique_ptr<team::Helper>> helpers_;
     static constexpr size_t kPieces = 75, kInPiece = kMaxControlBytes / sizeof(uint64_t),
                             kLong = kPieces * kInPiece - 5;
     // The node of each member, and the members by node. A sum passes from node to node in another order than its result,
@@ -397,15 +403,30 @@ class Threads : public ManyNodes {
             node->span.node_of = node->span.members = order_;
             node->span.node = order_[node->team.rank];
         }
+        // As with what threads have posted together: each share has a helper, whose streams are not used here.
+        policy_ = std::make_unique<progress::WaitPolicy>();
+        progress::wait_policy = policy_.get();
+        engine_ = std::make_unique<progress::Engine>(*policy_, base::AsyncCopy::kNever, cpus_,
+                                                     progress::Engine::kMaxCpuWords);
+        for (const auto& node : nodes)
+            for (int share = 1; share < kMostThreads; ++share) {
+                helpers_.push_back(std::make_unique<team::Helper>(*engine_));
+                helpers_.back()->next = node->team.helpers;
+                node->team.helpers = helpers_.back().get();
+            }
     }
     static void TearDownTestSuite() {
         ManyNodes::TearDownTestSuite();
+        helpers_.clear();
+        engine_.reset();
+        progress::wait_policy = nullptr;
+        policy_.reset();
         base::settings = {};
     }
     // messages(threads): of all nodes, whose PEs have so many threads.
     template <class Messages, class Right>
     static void run_all(const char* name, Work work, Messages messages, Right right) {
-        constexpr int kThreads[] = {1, 2, 3, 5, 16, 20};
+        constexpr int kThreads[] = {1, 2, 3, 5, 16, kMostThreads};
         for (const int first : kThreads)
             for (const int second : kThreads)
                 for (const int third : kThreads) {
