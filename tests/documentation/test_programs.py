@@ -141,8 +141,8 @@ def run(program, pes, **settings):
 
 
 def test_all_are_there():
-    assert sorted(PROGRAMS) == ["flag.c", "hello.c", "log.c", "pipeline.cpp", "reduction.c", "ring.c", "rod.c",
-                                "rows.c", "smooth.c", "stencil.c"]
+    assert sorted(PROGRAMS) == ["batches.c", "flag.c", "hello.c", "log.c", "pipeline.cpp", "reduction.c", "ring.c",
+                                "rod.c", "rows.c", "smooth.c", "stencil.c"]
     assert sorted(PYTHON) == ["exchange.py", "hello.py", "requests.py", "teams.py", "threads.py"]
 
 

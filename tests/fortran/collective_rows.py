@@ -77,8 +77,10 @@ def bytes_lines(way: Way) -> list[str]:
 
 def collectives(suffixes: list[str]) -> dict[str, Part]:
     ways = [Way(suffix) for suffix in suffixes]
-    parts = {word: (TYPES[word], "16", [line for way in ways for rows in (movement_lines, reduction_lines)
-                                        for line in rows(word, way)])
+    parts = {word: (TYPES[word], "16", [line for way in ways
+                                        for line in (*way.before, *movement_lines(word, way),
+                                                     *reduction_lines(word, way), *way.behind)])
              for word in TYPES_OF["shmem_TYPENAME_sum_reduce"]}
-    parts["bytes"] = ("integer(c_int8_t)", "16", [line for way in ways for line in bytes_lines(way)])
+    parts["bytes"] = ("integer(c_int8_t)", "16",
+                      [line for way in ways for line in (*way.before, *bytes_lines(way), *way.behind)])
     return parts

@@ -294,5 +294,10 @@ contains
     call shmemx_request_wait(req)
     call expect(shmemx_team_barrier_nbe(SHMEM_TEAM_WORLD, req) == 0, 'shmemx_team_barrier_nbe')
     call shmemx_request_wait(req)
+    call expect(shmemx_request_allocate(req, SHMEMX_REQUEST_SHARED) == 0, 'shmemx_request_allocate')
+    call expect(shmemx_team_sync_mt_nbe(SHMEM_TEAM_WORLD, 0, 1, req) == 0, 'shmemx_team_sync_mt_nbe')
+    call expect(shmemx_team_barrier_mt_nbe(SHMEM_TEAM_WORLD, 0, 1, req) == 0, 'shmemx_team_barrier_mt_nbe')
+    call shmemx_request_wait(req)
+    call shmemx_request_free(req)
   end subroutine
 end program

@@ -19,6 +19,7 @@ PROGRAMS = {
     "rma": (rma, ["", "_nbi"]), "rma_nbe": (rma, ["_nbe"]),
     "atomics": (atomics, ["", "_nbi"]), "atomics_nbe": (atomics, ["_nbe"]), "waits": (waits, [""]),
     "collectives": (collectives, [""]), "collectives_mt": (collectives, ["_mt"]),
+    "collectives_mt_nbe": (collectives, ["_mt_nbe"]),
     "collectives_nbe": (collectives, ["_nbe"]),
 }
 

@@ -38,13 +38,17 @@ def count(number: int | str) -> str:
 
 
 class Way:
-    """How the functions of a program are called: in the call itself, as nbi, under a request, or by all threads."""
+    """How the functions of a program are called: in the call itself, as nbi, under a request, by all threads, or both."""
 
     def __init__(self, suffix: str):
         self.suffix = suffix
-        self.start = "shmemx" if suffix in ("_nbe", "_mt") else "shmem"
-        self.tail = {"_nbe": ", req", "_mt": ", 0, 1"}.get(suffix, "")
-        self.ended = {"_nbe": "call shmemx_request_wait(req)", "_nbi": "call shmem_quiet()"}.get(suffix, "")
+        self.start = "shmemx" if suffix in ("_nbe", "_mt", "_mt_nbe") else "shmem"
+        self.tail = {"_nbe": ", req", "_mt": ", 0, 1", "_mt_nbe": ", 0, 1, req"}.get(suffix, "")
+        waits = "call shmemx_request_wait(req)"
+        self.ended = {"_nbe": waits, "_mt_nbe": waits, "_nbi": "call shmem_quiet()"}.get(suffix, "")
+        # Before and behind all rows: what all threads post needs a request that they share.
+        self.before = ["ierr = shmemx_request_allocate(req, SHMEMX_REQUEST_SHARED)"] * (suffix == "_mt_nbe")
+        self.behind = ["call shmemx_request_free(req)"] * (suffix == "_mt_nbe")
 
     def names(self, word: str, operation: str, with_ctx: bool) -> Iterator[tuple[str, str]]:
         """(a name of the function, its first argument): the own name, and the generic one where there is one."""

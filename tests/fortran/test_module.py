@@ -14,7 +14,7 @@ import pytest
 BUILD = Path(os.environ["HEDDLE_BUILD"])
 SOURCE = Path(os.environ["HEDDLE_SOURCE"])
 PROGRAMS = ["library", "arrays", "unique_id", "rma", "rma_nbe", "atomics", "atomics_nbe", "waits", "collectives",
-            "collectives_mt", "collectives_nbe"]
+            "collectives_mt", "collectives_mt_nbe", "collectives_nbe"]
 sys.path.insert(0, str(SOURCE / "api"))
 
 
