@@ -72,11 +72,14 @@ shmem_ctx_t create(long options, shmem_team_t team, const base::Members& members
     return &context->abi;
 }
 
+// Relaxed, both: who uses a new context at that place synchronizes through the program with who has made it.
 void destroy(shmem_ctx_t ctx) {
+    contexts->destroyed.fetch_add(1, std::memory_order_relaxed);
     retire(context_of(ctx));
 }
 
 void destroy_all_of(shmem_team_t team) {
+    contexts->destroyed.fetch_add(1, std::memory_order_relaxed);
     contexts->pool.for_each([team](Context& context) {
         // Acquire: pairs with context::create.
         if (context.alive.load(std::memory_order_acquire) && context.team == team)

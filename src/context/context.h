@@ -47,6 +47,7 @@ struct Contexts {
     Context of_default;
     const heddle_peer* nobody = nullptr;  // the table of start_contexts
     std::atomic<uint32_t> batching{0};    // contexts with a session that lets records gather
+    std::atomic<uint64_t> destroyed{0};   // contexts, for who remembers a handle
 };
 extern HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;  // this PE's; lives as long as the process
 

@@ -123,6 +123,10 @@ __attribute__((noinline)) const void* find_caller(const char* function) {
     return reinterpret_cast<const void*>(walk.found);
 }
 
+base::Call at_caller_of_wait(const base::Call& call) {
+    return is_of_program(call.caller) ? call : base::Call{call.function, find_caller(call.function)};
+}
+
 base::Call at_caller(const base::Call& call) {
     const void* const from = std::exchange(called_from, nullptr);
     if (is_of_program(call.caller))

@@ -15,5 +15,7 @@ const void* find_caller(const char* function);
 
 // The call with the place of the program, for an observer that is told of an operation (called_from).
 base::Call at_caller(const base::Call& call);
+// As at_caller, for a wait, which no inlined code calls.
+base::Call at_caller_of_wait(const base::Call& call);
 
 }  // namespace heddle::operations

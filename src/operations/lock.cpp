@@ -17,6 +17,7 @@
 
 #include <pthread.h>
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace heddle::operations {
@@ -227,17 +228,20 @@ Books& books() {
 
 void take(Call call, long* address) {
     const Lock lock = find(call.function, address);
+    std::optional<ObservedWait> observed;
     while (!claim_node(lock)) {
         const progress::WaitTarget target = target_of(lock);
         const auto is_free = [&] { return lock.node->load(std::memory_order_relaxed) == 0; };
-        const ObservedWait observed(Observer::Wait::kLock, call);
+        if (!observed)
+            observed.emplace(Observer::Wait::kLock, call);
         progress::wait_for_store(call.function, lock.node, is_free, true, &target);
     }
     // Pairs with operations::take, operations::test_lock and operations::clear_lock.
     const uint32_t before = lock.tail.exchange(me());
     if (before == 0)
         return;
-    const ObservedWait observed(Observer::Wait::kLock, call);
+    if (!observed)
+        observed.emplace(Observer::Wait::kLock, call);
     // Before the link below, through which a predecessor finds this node.
     lock.node->fetch_or(kWaiting, std::memory_order_relaxed);
     lock.node_of(before).fetch_or(me());  // pairs with operations::clear_lock, which then sees kWaiting set

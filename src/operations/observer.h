@@ -8,6 +8,7 @@
 
 #include "base/call.h"
 #include "base/pe_local.h"
+#include "context/context.h"
 #include "progress/fiber.h"
 
 #include <heddle/accesses.h>
@@ -144,6 +145,7 @@ struct ObservedRun {
     uint32_t left = 0;
     const void* caller = nullptr;
     shmem_ctx_t ctx = nullptr;
+    uint64_t destroyed = 0;  // contexts, when the run began: another one may have the handle since
     size_t bytes = 0;
     const heddle_peer* peers = nullptr;  // of n_pes
     unsigned n_pes = 0;
@@ -161,7 +163,8 @@ struct ObservedRun {
     // null, and nothing was done.
     char* count(Operation::Kind what, const void* from, shmem_ctx_t on, const void* there, size_t size, int pe) {
         if (__atomic_load_n(&left, __ATOMIC_RELAXED) == 0 || from != caller || what != kind || on != ctx ||
-            size != bytes || static_cast<unsigned>(pe) >= n_pes)
+            size != bytes || static_cast<unsigned>(pe) >= n_pes ||
+            context::contexts->destroyed.load(std::memory_order_relaxed) != destroyed)
             return nullptr;
         const heddle_peer& peer = peers[pe];
         const auto address = reinterpret_cast<uintptr_t>(there);

@@ -12,8 +12,10 @@ bool prepare(const char* function, shmem_ctx_t ctx, size_t nelems, size_t elemen
              const char* local_name, const void* local, size_t* bytes) {
     *pe = require_target(function, ctx, *pe);
     *bytes = extent(function, nelems, element_bytes);
-    if (*bytes == 0)
+    if (*bytes == 0) {
+        called_from = nullptr;  // no observer is told
         return false;
+    }
     require_pointer(function, local_name, local);
     return true;
 }

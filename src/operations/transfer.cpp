@@ -88,8 +88,10 @@ bool observe_transfer(ObservedOperation* observed, Operation::Kind kind, const b
         return observe_put_signal(observed, call, ctx, dest, source, nelems, element_bytes, pe, req, signal, false);
     const int world_pe = require_target(function, ctx, pe);
     const size_t bytes = extent(function, nelems, element_bytes);
-    if (bytes == 0)
+    if (bytes == 0) {
+        called_from = nullptr;  // the observer is not told
         return false;
+    }
     const bool is_put = kind == Operation::Kind::kPut;
     const void *const there = is_put ? dest : source, *const here = is_put ? source : dest;
     char* const reached = require_symmetric(function, is_put ? "dest" : "source", there, bytes, world_pe);

@@ -11,6 +11,7 @@
 #include <heddle/hot_path.h>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 namespace heddle::operations {
@@ -222,10 +223,12 @@ Set<T, Values> checked_set(const char* function, const T* ivars, size_t nelems, 
 template <class T, class Values>
 void wait_until_all(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
     const auto set = checked_set(function, ivars, nelems, status, cmp, values);
+    std::optional<ObservedWait> observed;
     for (size_t i = 0; i < nelems; ++i)
         if (set.has(i) && !set.holds(i)) {
             const progress::WaitTarget target = target_of(ivars + i, cmp, set.values[i]);
-            const ObservedWait observed(Observer::Wait::kValue, {function});
+            if (!observed)
+                observed.emplace(Observer::Wait::kValue, base::Call{function});
             progress::wait_for_store(function, ivars + i, [&] { return set.holds(i); }, true, &target);
         }
     set.see_all();

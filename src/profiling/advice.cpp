@@ -25,7 +25,9 @@ struct Seen {
 
     double pes() const { return static_cast<double>(job.pes); }
     double calls() const { return static_cast<double>(site.counts.calls) / pes(); }  // of a PE, on average
-    double time_s() const { return static_cast<double>(site.time.sum) * 1e-9 / pes(); }
+    // A thread's, of those that have been here, on average.
+    double time_s() const { return static_cast<double>(site.time.sum) * 1e-9 / pes() / threads(); }
+    double threads() const { return static_cast<double>(std::max<uint64_t>(site.threads, 1)); }
     double wall_s() const { return static_cast<double>(job.wall.sum) * 1e-9 / pes(); }
     double size() const { return static_cast<double>(site.counts.bytes) / static_cast<double>(site.counts.calls); }
     double share(uint64_t of) const { return static_cast<double>(of) / static_cast<double>(site.counts.calls); }
@@ -57,7 +59,7 @@ double look_for_late_pe(const Seen& seen, std::string* text) {
     if (!seen.is(Kind::kCollective) || seen.calls() < 10 || seen.site.pes < 2 || seen.site.pes < seen.job.pes ||
         time.most == 0)
         return 0;
-    const double saved = seen.time_s() - static_cast<double>(time.least) * 1e-9;
+    const double saved = seen.time_s() - static_cast<double>(time.least) * 1e-9 / seen.threads();
     if (saved < 0.3 * seen.time_s() || saved < 0.05 * seen.wall_s())
         return 0;
     *text = print(
@@ -110,8 +112,9 @@ double look_for_fetches(const Seen& seen, std::string* text) {
 }
 
 double look_for_shared_context(const Seen& seen, std::string* text) {
-    const int threads = std::popcount(seen.site.counts.threads);
-    if (seen.site.kind > Kind::kPutSignal || threads < 2 || seen.calls() < 1000 || !seen.is_over_network())
+    const auto threads = static_cast<int>(seen.site.threads);
+    if (seen.site.kind > Kind::kPutSignal || threads < 2 || seen.site.is_private || seen.calls() < 1000 ||
+        !seen.is_over_network())
         return 0;
     *text = print(
         "%s: %d threads of a PE use one context over the network. Right would be a context for each thread "

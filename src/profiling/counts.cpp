@@ -7,6 +7,8 @@ namespace heddle::profiling {
 void Counts::add(const Counts& other) {
     calls += other.calls;
     bytes += other.bytes;
+    exact_calls += other.exact_calls;
+    exact_time += other.exact_time;
     timed_calls += other.timed_calls;
     time += other.time;
     longest = std::max(longest, other.longest);
@@ -48,6 +50,7 @@ bool Site::is_alike(const Site& other) const {
 
 void Site::add(const Site& other) {
     pes += other.pes;
+    threads = std::max(threads, other.threads);
     counts.add(other.counts);
     time.add(other.time);
     calls.add(other.calls);
@@ -55,6 +58,7 @@ void Site::add(const Site& other) {
 
 void Site::add_copy(const Site& other) {
     pes = std::max(pes, other.pes);
+    threads = std::max(threads, other.threads);
     counts.add(other.counts);
     const auto add_to = [](Extremes& own, const Extremes& more) {
         own.sum += more.sum;

@@ -49,22 +49,24 @@ constexpr int groups_of(uint64_t n_pes) {
 struct Counts {
     uint64_t calls = 0;
     uint64_t bytes = 0;
-    uint64_t timed_calls = 0;  // of them, whose time is in `time`
+    uint64_t exact_calls = 0, exact_time = 0;  // calls of which each is timed, as long as it takes
+    uint64_t timed_calls = 0;                  // of the others, of which some are timed
     uint64_t time = 0;
     uint64_t longest = 0;
     std::array<uint64_t, kSizes> sizes = {};
     std::array<uint64_t, kPaths> paths = {};
     uint64_t partners = 0;    // groups of target PEs, a bit each
-    uint64_t threads = 0;     // a bit for each thread of the PE, the 64th for all further ones
+    uint64_t threads = 0;     // of a PE: a bit for each, the 64th for all further ones
     uint64_t following = 0;   // operations that begin where the one before of the thread has ended, on the same PE
     uint64_t operations = 0;  // of quiets, fences and requests: the operations since the last of them
     uint64_t singles = 0;     // of these calls: those with no more than one operation
     uint64_t window = 0;      // from the first of these operations to the call, outside the library: time for overlap
-    // Time of all calls, if those that were timed are like the others.
+    // Time of all calls, if of the short ones those that were timed are like the others.
     uint64_t time_of_all() const {
-        return timed_calls == 0 ? 0
-                                : static_cast<uint64_t>(static_cast<double>(time) * static_cast<double>(calls) /
-                                                        static_cast<double>(timed_calls));
+        const double others = timed_calls == 0 ? 0
+                                               : static_cast<double>(time) * static_cast<double>(calls - exact_calls) /
+                                                     static_cast<double>(timed_calls);
+        return exact_time + static_cast<uint64_t>(others);
     }
     void add(const Counts& other);
 };
@@ -86,9 +88,11 @@ struct Site {
     uint64_t linked = 0;                    // the address of the call as in that file
     uint32_t context = 0;                   // 0: the default context; then in the order of first use
     Kind kind = Kind::kPut;
-    uint64_t pes = 0;  // that have been here
-    Counts counts;     // of all
-    Extremes time;     // by PE, ns
+    uint64_t pes = 0;         // that have been here
+    uint64_t threads = 0;     // of a PE that have been here, at most
+    uint64_t is_private = 0;  // the context is one of a single thread
+    Counts counts;            // of all
+    Extremes time;            // by PE, ns
     Extremes calls;
 
     bool is_at_place_of(const Site& other) const;

@@ -28,18 +28,34 @@ std::string place_of(const Site& site, bool with_line) {
     return print("%s+%#llx", name, static_cast<unsigned long long>(site.linked));
 }
 
+// The bytes of the letter that begins there in UTF-8; 0: none does.
+size_t letter_bytes(const std::string& value, size_t at) {
+    const auto first = static_cast<unsigned char>(value[at]);
+    const size_t n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 4;
+    if (n == 4 && (first < 0xf0 || first > 0xf4))
+        return 0;
+    for (size_t i = 1; i < n; ++i)
+        if (at + i >= value.size() || (static_cast<unsigned char>(value[at + i]) & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
 struct Writer {
     std::string text;
 
+    // Of what is no UTF-8, each byte is shown as the replacement character.
     void quoted(const std::string& value) {
         text += '"';
-        for (const char c : value) {
-            if (c == '"' || c == '\\')
-                text += '\\';
-            if (static_cast<unsigned char>(c) < 0x20)
+        for (size_t i = 0; i < value.size();) {
+            const size_t n = letter_bytes(value, i);
+            const char c = value[i];
+            if (n == 0)
+                text += "\\ufffd";
+            else if (n == 1 && static_cast<unsigned char>(c) < 0x20)
                 text += print("\\u%04x", c);
             else
-                text += c;
+                text.append(c == '"' || c == '\\' ? "\\" : "").append(value, i, n);
+            i += std::max<size_t>(n, 1);
         }
         text += '"';
     }
@@ -76,7 +92,7 @@ void add_site(Writer& to, const Site& site, const std::string& place) {
     to.text += print(
         ", \"partners\": %d, \"threads\": %d, \"following\": %llu, \"operations\": %llu, \"singles\": %llu, "
         "\"window_seconds\": %.9g}",
-        std::popcount(counts.partners), std::popcount(counts.threads),
+        std::popcount(counts.partners), static_cast<int>(site.threads),
         static_cast<unsigned long long>(counts.following), static_cast<unsigned long long>(counts.operations),
         static_cast<unsigned long long>(counts.singles), static_cast<double>(counts.window) * 1e-9);
 }
@@ -98,6 +114,8 @@ void add_pairs(Writer& to, const JobProfile& job, const char* name, uint64_t Pai
 
 std::string name_of(const Site& site, const std::string& place) {
     std::string name = site.function.data();
+    if (site.kind == Kind::kQuiet && name.find("quiet") == std::string::npos)
+        name += ", its quiet,";
     if (!place.empty())
         name += " at " + place;
     if (site.context != 0)
@@ -125,6 +143,7 @@ Document make_document(JobProfile& job) {
     }
     job.n_sites = n;
     std::vector<std::string> names;
+    names.reserve(n);
     for (size_t i = 0; i < n; ++i) names.push_back(name_of(job.sites[i], document.places[i]));
     document.advice = find_advice(job, names);
     return document;

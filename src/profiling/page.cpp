@@ -85,13 +85,14 @@ std::string head(const JobProfile& job) {
 std::string table(const Document& document) {
     const JobProfile& job = document.job;
     const auto pes = static_cast<double>(job.pes);
-    std::string text = "\n  time/PE  share  calls/PE       size    path  PEs of most, least  call\n";
+    std::string text = "\n     time  share  calls/PE       size    path  PEs of most, least  call\n";
     size_t rows = 0;
     while (rows < std::min<size_t>(job.n_sites, kRows) && job.sites[rows].time.sum >= job.pes * kLeastNs) ++rows;
     for (size_t i = 0; i < rows; ++i) {
         const Site& site = job.sites[i];
         const Counts& counts = site.counts;
-        const double time = static_cast<double>(site.time.sum) * 1e-9 / pes;
+        const double time =
+            static_cast<double>(site.time.sum) * 1e-9 / pes / static_cast<double>(std::max<uint64_t>(site.threads, 1));
         const std::string size =
             counts.bytes == 0 ? "" : bytes(static_cast<double>(counts.bytes) / static_cast<double>(counts.calls));
         const std::string line = print(

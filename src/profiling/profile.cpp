@@ -9,7 +9,10 @@
 #include "operations/remote_records.h"
 #include "operations/rma.h"
 #include "os/locked.h"
+#include "os/thread_exit.h"
 #include "os/ticks.h"
+#include "profiling/counting.h"
+#include "profiling/profiling.h"
 
 #include <heddle/constants.h>
 #include <heddle/hot_path.h>
@@ -23,73 +26,10 @@ using operations::Operation;
 
 namespace {
 
-// A thread adds to counts of its own, which another one may read. Relaxed, all: a count orders nothing.
-void bump(uint64_t& count, uint64_t by = 1) {
-    __atomic_store_n(&count, count + by, __ATOMIC_RELAXED);
-}
-void set_bit(uint64_t& bits, int bit) {
-    __atomic_store_n(&bits, bits | uint64_t{1} << bit, __ATOMIC_RELAXED);
-}
-void raise(uint64_t& most, uint64_t value) {
-    if (value > most)
-        __atomic_store_n(&most, value, __ATOMIC_RELAXED);
-}
-template <class Words>
-Words read(const Words& from) {
-    static_assert(sizeof(Words) % sizeof(uint64_t) == 0);
-    Words words;
-    for (size_t i = 0; i < sizeof words / sizeof(uint64_t); ++i)
-        reinterpret_cast<uint64_t*>(&words)[i] =
-            __atomic_load_n(reinterpret_cast<const uint64_t*>(&from) + i, __ATOMIC_RELAXED);
-    return words;
-}
-
-size_t size_class(uint64_t bytes) {
-    const int bits = bytes <= 8 ? 0 : std::bit_width(bytes - 1) - 3;
-    return std::min<size_t>((static_cast<size_t>(bits) + 2) / 3, kSizes - 1);
-}
-
-constexpr uint64_t kFirstTimed = 64, kTimedOneIn = 256, kLongBytes = 32768;
-
-bool is_timed(const Counts& counts, uint64_t bytes) {
-    return bytes >= kLongBytes || counts.calls <= kFirstTimed || counts.calls % kTimedOneIn == 0;
-}
-
 Path path_of(const Operation& operation, uint64_t bytes) {
     if (!operations::is_remote(operation.world_pe))
         return Path::kNode;
     return bytes < operations::kRendezvousBytes ? Path::kRecord : Path::kLarge;
-}
-
-// The operation is one that loads and stores complete at once, on a context that numbers PEs as the world does.
-bool may_be_run(const Operation& operation) {
-    const context::Context& context = context::context_of(operation.ctx);
-    const base::Members& members = context.members;
-    const bool copies = operation.kind == Operation::Kind::kPut || operation.kind == Operation::Kind::kGet;
-    return copies && operation.nblocks == 1 && !operation.req && !operations::is_remote(operation.world_pe) &&
-           members.start == 0 && members.stride == 1 && !members.list && !(context.options & SHMEMX_CTX_ORDERED) &&
-           !base::settings.check;
-}
-
-// Adds what a run has counted to the counts of its place, and to the pairs of its thread. Of another thread: what it
-// has counted so far.
-void add_run(const operations::ObservedRun& run, Counts& counts, std::array<Pair, kGroups>& pairs) {
-    const uint64_t n = __atomic_load_n(&run.n, __ATOMIC_RELAXED);
-    if (n == 0)
-        return;
-    bump(counts.calls, n);
-    bump(counts.bytes, n * run.bytes);
-    bump(counts.sizes[size_class(run.bytes)], n);
-    bump(counts.paths[static_cast<size_t>(Path::kNode)], n);
-    bump(counts.following, __atomic_load_n(&run.following, __ATOMIC_RELAXED));
-    uint64_t groups = __atomic_load_n(&run.groups, __ATOMIC_RELAXED);
-    bump(counts.partners, groups & ~counts.partners);
-    for (; groups != 0; groups &= groups - 1) {
-        const auto group = static_cast<size_t>(std::countr_zero(groups));
-        const uint64_t operations = __atomic_load_n(&run.operations[group], __ATOMIC_RELAXED);
-        bump(pairs[group].operations, operations);
-        bump(pairs[group].bytes, operations * run.bytes);
-    }
 }
 
 Kind kind_of_operation(Operation::Kind kind) {
@@ -109,30 +49,6 @@ Kind kind_of_operation(Operation::Kind kind) {
 std::atomic<uint64_t> n_profiles{0};
 
 }  // namespace
-
-// What a thread has counted. It writes, and the thread that finalizes reads.
-struct Profile::Thread {
-    static constexpr size_t kPlaces = 1024, kIndex = 4096;
-
-    int number = 0;
-    std::atomic<uint32_t> n_places{0};
-    uint64_t lost_calls = 0;
-    uint64_t library_ticks = 0;
-    std::array<Pair, kGroups> pairs = {};
-    std::array<Place, kPlaces + 1> places;  // the last one: further places, whose counts are lost
-    operations::ObservedRuns runs;
-    std::array<Place*, 8> places_of_runs = {};
-    // The thread's alone, from here on.
-    std::array<uint16_t, kIndex> index = {};  // of a place, plus 1
-    uint64_t own_ticks = 0;                   // that a timed operation takes at least
-    Place* last = nullptr;
-    Place* open = nullptr;  // that is timed now
-    uint64_t open_ticks = 0;
-    int depth = 0;                                                 // of waits within it
-    int operations = 0;                                            // an operation under way may be made of others
-    uint64_t since_quiet = 0, since_fence = 0, since_request = 0;  // operations
-    uint64_t outside_ticks = 0;  // when the first of these since the last quiet had been issued, less library_ticks
-};
 
 namespace {
 
@@ -170,15 +86,52 @@ uint64_t Profile::measure_own_ticks() {
 Profile::Thread& Profile::this_thread() {
     if (known.profile == number_) [[likely]]
         return *static_cast<Thread*>(known.thread);
-    auto made = std::make_unique<Thread>();
-    Thread& mine = *made;
     const os::Locked lock(lock_);
-    mine.number = static_cast<int>(std::min<size_t>(threads_.size(), 63));
-    mine.own_ticks = measure_own_ticks();
-    threads_.push_back(std::move(made));
+    // Acquire: pairs with Profile::leave_thread.
+    const auto left = std::find_if(threads_.begin(), threads_.end(), [](const std::unique_ptr<Thread>& one) {
+        return one->has_ended.exchange(false, std::memory_order_acquire);
+    });
+    Thread* taken = left == threads_.end() ? nullptr : left->get();
+    if (!taken) {
+        threads_.push_back(std::make_unique<Thread>());
+        taken = threads_.back().get();
+        taken->number = static_cast<int>(std::min<size_t>(threads_.size() - 1, 63));
+        taken->own_ticks = measure_own_ticks();
+    }
+    Thread& mine = *taken;
     known = {number_, &mine};
     operations::observed_runs = &mine.runs;
+    os::ThreadExit<leave_thread>::ask();
     return mine;
+}
+
+void Profile::leave_thread() {
+    if (known.profile == 0)
+        return;
+    Thread& mine = *static_cast<Thread*>(known.thread);
+    operations::observed_runs = nullptr;
+    known = {};
+    end_runs(mine);
+    mine.open = nullptr;
+    mine.depth = mine.operations = 0;
+    mine.since_quiet = mine.since_fence = mine.since_request = 0;
+    mine.has_ended.store(true, std::memory_order_release);  // pairs with Profile::this_thread
+}
+
+Site Profile::describe(const base::Call& call, shmem_ctx_t ctx, Kind kind) {
+    Site site;
+    snprintf(site.function.data(), site.function.size(), "%s", call.function);
+    base::Module module;
+    const base::Place caller = {reinterpret_cast<uintptr_t>(call.caller), true};
+    if (caller.address != 0 && base::find_module(caller.instruction(), &module)) {
+        snprintf(site.module.data(), site.module.size(), "%s", module.name());
+        site.linked = module.linked(caller.instruction());
+    }
+    site.kind = kind;
+    site.is_private = ctx && (context::context_of(ctx).options & SHMEM_CTX_PRIVATE) != 0;
+    const os::Locked lock(lock_);
+    site.context = number_of(ctx);
+    return site;
 }
 
 Profile::Place& Profile::find(Thread& here, const base::Call& call, shmem_ctx_t ctx, Kind kind) {
@@ -200,6 +153,7 @@ Profile::Place& Profile::find(Thread& here, const base::Call& call, shmem_ctx_t 
             made.call = call;
             made.ctx = ctx;
             made.kind = kind;
+            made.site = describe(call, ctx, kind);
             here.index[at] = static_cast<uint16_t>(n + 1);
             here.n_places.store(n + 1, std::memory_order_release);  // pairs with Profile::write
             here.last = &made;
@@ -215,6 +169,7 @@ Profile::Place& Profile::find(Thread& here, const base::Call& call, shmem_ctx_t 
 
 void Profile::open(Thread& here, Place& place) {
     here.open = &place;
+    here.is_sample = false;
     here.depth = 0;
     here.open_ticks = os::ticks_now();
 }
@@ -224,16 +179,18 @@ void Profile::close(Thread& here) {
     here.open = nullptr;
     uint64_t ticks = os::ticks_now() - here.open_ticks;
     ticks -= std::min(ticks, place.kind <= Kind::kPutSignal ? here.own_ticks : 0);
-    bump(place.counts.timed_calls);
-    bump(place.counts.time, ticks);
+    bump(here.is_sample ? place.counts.timed_calls : place.counts.exact_calls);
+    bump(here.is_sample ? place.counts.time : place.counts.exact_time, ticks);
     bump(here.library_ticks, ticks);
     raise(place.counts.longest, ticks);
 }
 
 bool Profile::issue(const Operation& operation) {
     Thread& here = this_thread();
-    if (here.operations++ != 0)
+    if (here.operations++ != 0) {
+        operations::called_from = nullptr;
         return false;
+    }
     const void* const from = operations::called_from;
     const base::Call call = operations::at_caller(operation.call);
     operations::ObservedRun& run = here.runs.of(call.caller);
@@ -250,64 +207,23 @@ bool Profile::issue(const Operation& operation) {
     set_bit(counts.threads, here.number);
     const bool is_get = operation.kind == Operation::Kind::kGet;
     const auto* const there = static_cast<const char*>(is_get ? operation.source : operation.dest);
-    if (there == place.last_end && operation.pe == place.last_pe)
+    if (bytes != 0 && there == place.last_end && operation.pe == place.last_pe)
         bump(counts.following);
     place.last_end = there + bytes;
     place.last_pe = operation.pe;
     bump(here.pairs[static_cast<size_t>(group)].operations);
     bump(here.pairs[static_cast<size_t>(group)].bytes, bytes);
-    const bool is_timed_now = !here.open && is_timed(counts, bytes);
+    const Timing timing = here.open ? Timing::kNone : timing_of(counts, bytes);
     if (here.since_quiet++ == 0)
         here.outside_ticks = os::ticks_now() - here.library_ticks;
     ++here.since_fence;
     here.since_request += operation.req != nullptr;
     if (from == call.caller && bytes < kLongBytes && may_be_run(operation))
         begin_run(here, run, place, operation, bytes);
-    if (is_timed_now)
+    if (timing != Timing::kNone)
         open(here, place);
+    here.is_sample = timing == Timing::kSample;
     return false;
-}
-
-// Behind the first of an operation that is timed, up to the next one.
-void Profile::begin_run(Thread& here, operations::ObservedRun& run, Place& place, const Operation& operation,
-                        uint64_t bytes) {
-    here.places_of_runs[static_cast<size_t>(&run - here.runs.runs.data())] = &place;
-    run.kind = operation.kind;
-    run.caller = place.call.caller;
-    run.ctx = operation.ctx;
-    run.bytes = bytes;
-    run.peers = memory::symmetric->peers;
-    run.n_pes = static_cast<unsigned>(bootstrap::job.n_pes);
-    run.group_shift = group_shift_;
-    run.heap_base = memory::symmetric->heap.base;
-    run.data_base = memory::symmetric->data.base;
-    run.last_end = reinterpret_cast<uintptr_t>(place.last_end);
-    run.last_pe = place.last_pe;
-    const uint64_t calls = place.counts.calls;
-    const uint64_t left = calls < kFirstTimed ? 0 : kTimedOneIn - 1 - calls % kTimedOneIn;
-    __atomic_store_n(&run.left, static_cast<uint32_t>(left), __ATOMIC_RELAXED);
-}
-
-// What a run has counted goes to its place.
-void Profile::end_run(Thread& here, operations::ObservedRun& run) {
-    __atomic_store_n(&run.left, 0, __ATOMIC_RELAXED);
-    if (run.n == 0)
-        return;
-    Place& place = *here.places_of_runs[static_cast<size_t>(&run - here.runs.runs.data())];
-    add_run(run, place.counts, here.pairs);
-    place.last_end = reinterpret_cast<const char*>(run.last_end);
-    place.last_pe = run.last_pe;
-    here.since_quiet += run.n;
-    here.since_fence += run.n;
-    __atomic_store_n(&run.n, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&run.following, 0, __ATOMIC_RELAXED);
-    for (uint64_t groups = run.groups; groups != 0; groups &= groups - 1)
-        __atomic_store_n(&run.operations[static_cast<size_t>(std::countr_zero(groups))], 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&run.groups, 0, __ATOMIC_RELAXED);
-}
-
-void Profile::end_runs(Thread& here) {
-    for (operations::ObservedRun& run : here.runs.runs) end_run(here, run);
 }
 
 void Profile::end_operation() {
@@ -337,7 +253,7 @@ Kind Profile::kind_of(Wait what) {
 void Profile::begin_wait(Wait what, const base::Call& call, shmem_ctx_t ctx) {
     Thread& here = this_thread();
     end_runs(here);
-    const base::Call at = operations::at_caller(call);
+    const base::Call at = operations::at_caller_of_wait(call);
     Place& place = find(here, at, ctx, kind_of(what));
     Counts& counts = place.counts;
     bump(counts.calls);
@@ -367,7 +283,7 @@ void Profile::end_wait() {
 
 void Profile::post_collective(const base::Call& call) {
     Thread& here = this_thread();
-    Counts& counts = find(here, operations::at_caller(call), nullptr, Kind::kPosted).counts;
+    Counts& counts = find(here, operations::at_caller_of_wait(call), nullptr, Kind::kPosted).counts;
     bump(counts.calls);
     set_bit(counts.threads, here.number);
     ++here.since_request;
@@ -385,7 +301,7 @@ void Profile::use_buffer(const base::Call&, const void*, size_t bytes, bool writ
 
 void Profile::allocate(const base::Call&, const void*, size_t) {
     const os::Locked lock(memory::symmetric->lock);
-    const uint64_t used = memory::symmetric->heap.bytes - memory::symmetric->allocator->free_bytes();
+    const uint64_t used = memory::symmetric->heap.bytes - memory::symmetric->allocator->free_bytes() - kHeapBytes;
     uint64_t most = most_heap_bytes_.load(std::memory_order_relaxed);
     while (most < used && !most_heap_bytes_.compare_exchange_weak(most, used, std::memory_order_relaxed)) {
     }
@@ -408,20 +324,12 @@ void Profile::write(const Thread& thread, JobProfile* to, std::vector<Site>* sit
     const uint32_t n = thread.n_places.load(std::memory_order_acquire);  // pairs with Profile::find
     for (uint32_t i = 0; i < n; ++i) {
         const Place& place = thread.places[i];
-        Site site;
-        snprintf(site.function.data(), site.function.size(), "%s", place.call.function);
-        base::Module module;
-        const base::Place caller = {reinterpret_cast<uintptr_t>(place.call.caller), true};
-        if (caller.address != 0 && base::find_module(caller.instruction(), &module)) {
-            snprintf(site.module.data(), site.module.size(), "%s", module.name());
-            site.linked = module.linked(caller.instruction());
-        }
-        site.kind = place.kind;
-        site.context = number_of(place.ctx);
+        Site site = place.site;
         site.counts = read(place.counts);
         for (size_t run = 0; run < thread.places_of_runs.size(); ++run)
             if (thread.places_of_runs[run] == &place)
                 add_run(thread.runs.runs[run], site.counts, pairs);
+        site.counts.time = std::min(site.counts.time_of_all(), os::ticks_now() - begin_ticks_);
         const auto same =
             std::find_if(sites->begin(), sites->end(), [&](const Site& one) { return one.is_at_place_of(site); });
         if (same == sites->end())
@@ -446,18 +354,17 @@ void Profile::write(JobProfile* to) {
     std::vector<Site> sites;
     uint64_t library = 0;
     const os::Locked lock(lock_);
-    for (const auto& thread : threads_) {
-        write(*thread, to, &sites);
-        library += __atomic_load_n(&thread->library_ticks, __ATOMIC_RELAXED);
-    }
+    for (const auto& thread : threads_) write(*thread, to, &sites);
+    for (const Site& site : sites) library += site.counts.time;
     to->wall.add(ns(os::ticks_now() - begin_ticks_), bootstrap::job.pe);
-    to->library.add(ns(library), bootstrap::job.pe);
+    to->library.add(std::min(ns(library / std::max<size_t>(threads_.size(), 1)), to->wall.sum), bootstrap::job.pe);
     to->memory.add(most_heap_bytes_.load(std::memory_order_relaxed), bootstrap::job.pe);
     to->threads.add(threads_.size(), bootstrap::job.pe);
     for (Site& site : sites) {
         Counts& counts = site.counts;
-        counts.time = ns(counts.time_of_all());
-        counts.timed_calls = counts.calls;
+        counts.time = ns(counts.time);
+        counts.exact_time = ns(counts.exact_time);
+        site.threads = static_cast<uint64_t>(std::popcount(counts.threads));
         counts.longest = ns(counts.longest);
         counts.window = ns(counts.window);
         site.pes = 1;

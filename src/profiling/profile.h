@@ -1,8 +1,9 @@
 // What one PE has done, by the place of its calls: the observer of a profiled run (docs/decisions/0081).
 //
-// Each thread counts in memory of its own. A call is timed where that costs little beside it: waits, collectives, data
-// of 32 KiB and more, and of other operations the first 64 of each place and then each 256th. The time that an
-// operation on the PE's own memory takes is not the program's: it is taken off.
+// Each thread counts in memory of its own, which the next one takes over when it ends. A call is timed where that costs
+// little beside it: each wait and collective, data of 32 KiB and more, and the first 64 operations of a place. Of its
+// further ones each 16th is timed, and behind 1,024 each 256th. The time that an operation on the PE's own memory takes
+// is not the program's: it is taken off.
 //
 // Threads: any.
 #pragma once
@@ -11,6 +12,7 @@
 #include "profiling/counts.h"
 
 #include <pthread.h>
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -50,11 +52,36 @@ class Profile : public operations::Observer {
         base::Call call;
         shmem_ctx_t ctx = nullptr;
         Kind kind = Kind::kPut;
+        Site site;  // what of it is known from the start: the module may be closed before the end
         Counts counts;
         int last_pe = -1;  // the thread's alone, both: of its last operation here
         const char* last_end = nullptr;
     };
-    struct Thread;
+
+    // What a thread has counted. It writes, and the thread that finalizes reads.
+    struct Thread {
+        static constexpr size_t kPlaces = 1024, kIndex = 4096;
+
+        int number = 0;
+        std::atomic<uint32_t> n_places{0};
+        std::atomic<bool> has_ended{false};  // another thread may take it over
+        uint64_t library_ticks = 0;
+        std::array<Pair, kGroups> pairs = {};
+        std::array<Place, kPlaces + 1> places;  // the last one: further places, whose counts are lost
+        operations::ObservedRuns runs;
+        std::array<Place*, 8> places_of_runs = {};
+        // The thread's alone, from here on.
+        std::array<uint16_t, kIndex> index = {};  // of a place, plus 1
+        uint64_t own_ticks = 0;                   // that a timed operation takes at least
+        Place* last = nullptr;
+        Place* open = nullptr;  // that is timed now
+        bool is_sample = false;
+        uint64_t open_ticks = 0;
+        int depth = 0;                                                 // of waits within it
+        int operations = 0;                                            // an operation under way may be made of others
+        uint64_t since_quiet = 0, since_fence = 0, since_request = 0;  // operations
+        uint64_t outside_ticks = 0;  // when the first of these since the last quiet had been issued, less library_ticks
+    };
 
     static Kind kind_of(Wait what);
     static uint64_t measure_own_ticks();
@@ -67,6 +94,8 @@ class Profile : public operations::Observer {
     void open(Thread& here, Place& place);
     void close(Thread& here);
     uint32_t number_of(shmem_ctx_t ctx);
+    Site describe(const base::Call& call, shmem_ctx_t ctx, Kind kind);
+    static void leave_thread();
     void write(const Thread& thread, JobProfile* to, std::vector<Site>* sites);
 
     const uint64_t number_;  // of profiles in this process: threads know one of an earlier init by it

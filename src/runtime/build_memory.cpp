@@ -8,6 +8,7 @@
 #include "memory/static_data.h"
 #include "memory/symmetric.h"
 #include "os/memfd.h"
+#include "profiling/profiling.h"
 #include "team/team.h"
 
 #include <algorithm>
@@ -31,6 +32,14 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
         if (job.slot_of(pe) < 0)
             continue;
         const bootstrap::Post post = bootstrap::posted(job.slot_of(pe));
+        if (post[0] != heap_bytes &&
+            std::max(post[0], heap_bytes) - std::min(post[0], heap_bytes) == profiling::kHeapBytes) {
+            const bool is_here = heap_bytes > post[0];
+            snprintf(error, error_bytes,
+                     "PE %d is profiled (HEDDLE_PROFILE), and PE %d is not: right would be the same on all PEs",
+                     is_here ? job.pe : pe, is_here ? pe : job.pe);
+            return false;
+        }
         if (post[0] != heap_bytes) {
             snprintf(error, error_bytes,
                      "SHMEM_SYMMETRIC_SIZE is %zu bytes here, but %zu on PE %d: right would be one value for all",

@@ -38,7 +38,7 @@ def count(number: int | str) -> str:
 
 
 class Way:
-    """How the functions of a program are called: in the call itself, as nbi, under a request, by all threads, or both."""
+    """How functions of a program are called: in the call itself, as nbi, under a request, by all threads, or both."""
 
     def __init__(self, suffix: str):
         self.suffix = suffix

@@ -87,7 +87,7 @@ def test_calls_are_counted(run, program, threads, n, per_node):
     for key, wanted in expected(n, threads).items():
         assert found.get(key) == wanted, (key, found)
     assert profile["pes"] == n and profile["lost_calls"] == 0
-    assert profile["threads"]["most"] == threads + 1
+    assert 1 <= profile["threads"]["most"] <= threads + 1  # that call at the same time
     assert profile["heap_bytes"]["least"] >= 1 << 20
     groups = range(n)
     sent = profile["pairs"]["operations"]
@@ -126,7 +126,7 @@ def test_paths_over_the_network(run):
     assert sites["shmem_getmem"]["paths"] == [0, 0, 10]
 
 
-OVER_NETWORK = {"single-quiets", "fetches", "shared-context", "blocking-transfers", "no-overlap"}
+OVER_NETWORK = {"single-quiets", "small-gets", "fetches", "shared-context", "blocking-transfers", "no-overlap"}
 DISEASES = ["single-quiets", "late-pe", "small-gets", "small-puts", "fetches", "shared-context",
             "blocking-transfers", "no-overlap", "locks", "small-collectives", "barriers-of-neighbors", "hot-target"]
 
@@ -161,6 +161,23 @@ def test_who_is_late_is_named(run):
     _, found, _ = advice_on(run, "late-pe", "sick")
     assert re.search(r"PE 2 only", found[0]["text"]), found
     assert 0.3 < found[0]["gain_seconds"] < 0.8, found  # 30 times 19 ms, for two of three PEs
+
+
+def test_no_share_is_above_the_whole(run):
+    """Times of few calls stand for many, but no thread has spent more than there was."""
+    for settings in ({}, {"HEDDLE_TEST_PES_PER_NODE": "1", "UCX_TLS": "tcp"} if HAS_NETWORK else {}):
+        for disease in ("small-gets", "single-quiets", "small-puts"):
+            profile, err = run("sick", 2, disease, "sick", **settings)
+            for site in profile["sites"]:
+                assert site["seconds"]["most"] <= profile["wall_seconds"]["most"] * 1.001, site
+            assert profile["library_seconds"]["most"] <= profile["wall_seconds"]["most"] * 1.001
+            assert all(float(share) <= 100.1 for share in re.findall(r" (\d+\.\d)%", err)), err
+
+
+def test_a_context_at_the_place_of_another(run):
+    """A thread's run of puts ends with the context, whoever destroys it: its handle may be another team's."""
+    profile, err = run("reused", 3)
+    assert profile["pes"] == 3, err
 
 
 def test_ways_to_ask(run, tmp_path):

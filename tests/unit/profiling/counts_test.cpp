@@ -101,6 +101,9 @@ TEST(Counts, TimeOfAllFollowsFromThoseThatWereTimed) {
     counts.timed_calls = 10;
     counts.time = 50;
     EXPECT_EQ(counts.time_of_all(), 5000u);
+    counts.exact_calls = 400;  // long ones, of which each counts once
+    counts.exact_time = 1000000;
+    EXPECT_EQ(counts.time_of_all(), 1000000u + 600 * 5);
 }
 
 }  // namespace
