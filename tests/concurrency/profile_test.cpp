@@ -33,13 +33,17 @@ TEST_P(ProfileTest, CountsWhatAllThreadsDo) {
     setenv("HEDDLE_PROFILE", file.c_str(), 1);
     for (int round = 0; round < 2; ++round) {  // an ended profile is known to nobody
         run_job([&](int pe) {
-            long* const words = symmetric<long>(1000);
+            // A part for each thread of the job to write, then words that all read and one that all add to.
+            const auto threads = static_cast<size_t>(n_pes() * n_threads());
+            long* const words = symmetric<long>(500 * threads + 301);
+            long* const read = words + 500 * threads;
             run_threads([&](int thread) {
                 const int other = (pe + 1 + thread) % n_pes();
-                for (int i = 0; i < 500; ++i) shmem_long_p(words + i, i, other);
+                long* const mine = words + 500 * static_cast<size_t>(pe * n_threads() + thread);
+                for (int i = 0; i < 500; ++i) shmem_long_p(mine + i, i, other);
                 long sum = 0;
-                for (int i = 0; i < 300; ++i) sum += shmem_long_g(words + i, other);
-                for (int i = 0; i < 50; ++i) shmem_long_atomic_inc(words + 999, other);
+                for (int i = 0; i < 300; ++i) sum += shmem_long_g(read + i, other);
+                for (int i = 0; i < 50; ++i) shmem_long_atomic_inc(read + 300, other);
                 shmem_quiet();
                 ASSERT_GE(sum, 0);
             });
