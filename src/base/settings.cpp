@@ -263,8 +263,8 @@ bool read_settings(Settings* into, char* error, size_t error_bytes) {
 #include "base/settings.def"
     into->check |= into->chaos != 0 || into->races;
     bool is_wanted = true;
-    if (const char* unused; parse_flag(into->profile, "HEDDLE_PROFILE", &is_wanted, &unused) && !is_wanted)
-        into->profile = "";
+    if (const char* unused; parse_flag(into->profile, "HEDDLE_PROFILE", &is_wanted, &unused))
+        into->profile = is_wanted ? "heddle-profile.json" : "";
     into->observed = into->check || into->is_profiled();
     return true;
 }

@@ -12,13 +12,12 @@ namespace operations = heddle::operations;
 
 namespace {
 
-// Of an observed run: where a put or a get that is counted with others like it is carried out, or null.
+// In an observed run: where a put or a get that is counted with others like it is carried out. Otherwise null.
 inline char* count_in_run(operations::Operation::Kind kind, const void* caller, shmem_ctx_t ctx, const void* there,
                           size_t nelems, size_t element_bytes, int pe) {
-    operations::ObservedRuns* const runs = operations::observed_runs;
-    return HEDDLE_UNLIKELY(runs != nullptr) && nelems < HEDDLE_LARGE_BYTES
-               ? runs->of(caller).count(kind, caller, ctx, there, nelems * element_bytes, pe)
-               : nullptr;
+    if (HEDDLE_UNLIKELY(operations::observer != nullptr) && operations::observed_runs && nelems < HEDDLE_LARGE_BYTES)
+        return operations::observed_runs->of(caller).count(kind, caller, ctx, there, nelems * element_bytes, pe);
+    return nullptr;
 }
 constexpr auto kPut = operations::Operation::Kind::kPut, kGet = operations::Operation::Kind::kGet;
 

@@ -15,6 +15,14 @@ bool is_settled(const context::Context& context) {
     return context.outstanding.load(std::memory_order_acquire) == 0;  // pairs with operations::finish
 }
 
+// The observer, which has been told that what was issued on ctx is to be complete; null: there is none.
+Observer* tell_of_quiet(const char* function, shmem_ctx_t ctx, const int* pes = nullptr, size_t npes = 0) {
+    Observer* const told = find_observer();
+    if (told)
+        told->complete(function, ctx, pes, npes);
+    return told;
+}
+
 void settle_transfers(const char* function, const context::Context& context) {
     progress::engine->wait_for(
         function, [&](const progress::Owners& owners) { return owners.context == &context; },
@@ -34,10 +42,7 @@ bool find_ctx_slowly(const char* function, shmem_ctx_t ctx) {
 void settle(const char* function, shmem_ctx_t ctx) {
     base::counters->remote_quiets.add_cheaply();
     tsan::release();
-    Observer* const told = find_observer();
-    if (told)
-        told->complete(function, ctx);
-    const ObservedWait observed(told, Observer::Wait::kQuiet, {function}, ctx);
+    const ObservedWait observed(tell_of_quiet(function, ctx), Observer::Wait::kQuiet, {function}, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_quiet(function, ctx);
@@ -45,10 +50,7 @@ void settle(const char* function, shmem_ctx_t ctx) {
 
 void settle_all(const char* function) {
     tsan::release();
-    Observer* const told = find_observer();
-    if (told)
-        told->complete(function, nullptr);
-    const ObservedWait observed(told, Observer::Wait::kQuiet, {function});
+    const ObservedWait observed(tell_of_quiet(function, nullptr), Observer::Wait::kQuiet, {function});
     progress::engine->wait_for(
         function, [](const progress::Owners&) { return true; }, [] { return progress::engine->outstanding() == 0; });
     if (fabric::network)
@@ -88,10 +90,8 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
     if (any_outstanding()) {
         base::counters->remote_quiets.add_cheaply();
         tsan::release();
-        Observer* const told = find_observer();
-        if (told)
-            told->complete(function, ctx, target_pes, npes);
-        const ObservedWait observed(told, Observer::Wait::kQuiet, {function}, ctx);
+        const ObservedWait observed(tell_of_quiet(function, ctx, target_pes, npes), Observer::Wait::kQuiet, {function},
+                                    ctx);
         settle_transfers(function, context::context_of(ctx));
         if (fabric::network)
             remote_quiet_to(function, ctx, target_pes, npes);
@@ -102,10 +102,7 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
 void quiet_local(const char* function, shmem_ctx_t ctx) {
     if (!find_ctx(function, ctx) || !any_outstanding())
         return;
-    Observer* const told = find_observer();
-    if (told)
-        told->complete(function, ctx);
-    const ObservedWait observed(told, Observer::Wait::kQuiet, {function}, ctx);
+    const ObservedWait observed(tell_of_quiet(function, ctx), Observer::Wait::kQuiet, {function}, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_quiet_local(function, ctx);

@@ -79,36 +79,44 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     return false;
 }
 
+// Checks a put, a get or a signal's data as the program has told it, and finds the PE of the world. False: there is no
+// data.
+bool check_transfer(Operation* operation) {
+    const char* const function = operation->call.function;
+    operation->world_pe = require_target(function, operation->ctx, operation->pe);
+    const size_t bytes = extent(function, operation->nelems, operation->element_bytes);
+    if (bytes == 0)
+        return false;
+    const bool is_get = operation->kind == Operation::Kind::kGet;
+    const void *const there = is_get ? operation->source : operation->dest, *const here = is_get ? operation->dest
+                                                                                                 : operation->source;
+    char* const reached = require_symmetric(function, is_get ? "source" : "dest", there, bytes, operation->world_pe);
+    require_pointer(function, is_get ? "dest" : "source", here);
+    if (reached)
+        check_overlap(function, is_get ? here : reached, is_get ? reached : here, bytes);
+    return true;
+}
+
 // True when the observer takes a put or a get under *req.
 bool observe_transfer(ObservedOperation* observed, Operation::Kind kind, const base::Call& call, shmem_ctx_t ctx,
                       void* dest, const void* source, size_t nelems, size_t element_bytes, int pe,
                       shmemx_request_t* req, const SignalTo& signal) {
-    const char* const function = call.function;
     if (signal.sig_addr)
         return observe_put_signal(observed, call, ctx, dest, source, nelems, element_bytes, pe, req, signal, false);
-    const int world_pe = require_target(function, ctx, pe);
-    const size_t bytes = extent(function, nelems, element_bytes);
-    if (bytes == 0) {
-        called_from = nullptr;  // the observer is not told
-        return false;
-    }
-    const bool is_put = kind == Operation::Kind::kPut;
-    const void *const there = is_put ? dest : source, *const here = is_put ? source : dest;
-    char* const reached = require_symmetric(function, is_put ? "dest" : "source", there, bytes, world_pe);
-    require_pointer(function, is_put ? "source" : "dest", here);
-    if (reached)
-        check_overlap(function, is_put ? reached : dest, is_put ? source : reached, bytes);
-    return observed->is_taken(*observer, {.kind = kind,
-                                          .call = call,
-                                          .ctx = ctx,
-                                          .pe = pe,
-                                          .world_pe = world_pe,
-                                          .dest = dest,
-                                          .source = source,
-                                          .nelems = nelems,
-                                          .element_bytes = element_bytes,
-                                          .req = req,
-                                          .blocking = false});
+    Operation operation = {.kind = kind,
+                           .call = call,
+                           .ctx = ctx,
+                           .pe = pe,
+                           .dest = dest,
+                           .source = source,
+                           .nelems = nelems,
+                           .element_bytes = element_bytes,
+                           .req = req,
+                           .blocking = false};
+    if (check_transfer(&operation))
+        return observed->is_taken(*observer, operation);
+    called_from = nullptr;  // the observer is not told
+    return false;
 }
 
 }  // namespace
@@ -127,29 +135,21 @@ void SignalTo::send() const {
 bool observe_put_signal(ObservedOperation* observed, const base::Call& call, shmem_ctx_t ctx, void* dest,
                         const void* source, size_t nelems, size_t element_bytes, int pe, shmemx_request_t* req,
                         const SignalTo& signal, bool blocking) {
-    const char* const function = call.function;
-    const int world_pe = require_target(function, ctx, pe);
-    const size_t bytes = extent(function, nelems, element_bytes);
-    if (bytes != 0) {
-        char* const to = require_symmetric(function, "dest", dest, bytes, world_pe);
-        require_pointer(function, "source", source);
-        if (to)
-            check_overlap(function, to, source, bytes);
-    }
-    return observed->is_taken(*observer, {.kind = Operation::Kind::kPutSignal,
-                                          .call = call,
-                                          .ctx = ctx,
-                                          .pe = pe,
-                                          .world_pe = world_pe,
-                                          .dest = dest,
-                                          .source = source,
-                                          .nelems = nelems,
-                                          .element_bytes = element_bytes,
-                                          .sig_addr = signal.sig_addr,
-                                          .signal = signal.value,
-                                          .sig_op = signal.op,
-                                          .req = req,
-                                          .blocking = blocking});
+    Operation operation = {.kind = Operation::Kind::kPutSignal,
+                           .call = call,
+                           .ctx = ctx,
+                           .pe = pe,
+                           .dest = dest,
+                           .source = source,
+                           .nelems = nelems,
+                           .element_bytes = element_bytes,
+                           .sig_addr = signal.sig_addr,
+                           .signal = signal.value,
+                           .sig_op = signal.op,
+                           .req = req,
+                           .blocking = blocking};
+    check_transfer(&operation);
+    return observed->is_taken(*observer, operation);
 }
 
 void join(const base::Call& call, shmemx_request_t* req) {

@@ -40,11 +40,11 @@ void Extremes::add(const Extremes& other) {
     }
 }
 
-bool Site::is_at_place_of(const Site& other) const {
+bool SiteName::is_at_place_of(const SiteName& other) const {
     return linked == other.linked && module == other.module && is_alike(other);
 }
 
-bool Site::is_alike(const Site& other) const {
+bool SiteName::is_alike(const SiteName& other) const {
     return context == other.context && kind == other.kind && function == other.function;
 }
 

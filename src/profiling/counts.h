@@ -17,6 +17,7 @@ constexpr uint64_t limit_of_size(size_t i) {
 // that has messages of its own or goes natively.
 enum class Path : uint32_t { kNode, kRecord, kLarge };
 constexpr size_t kPaths = 3;
+constexpr const char* kPathNames[kPaths] = {"node", "record", "large"};
 
 enum class Kind : uint32_t {
     kPut,
@@ -80,7 +81,8 @@ struct Extremes {
     void add(const Extremes& other);
 };
 
-struct Site {
+// A call of the program in one context.
+struct SiteName {
     static constexpr size_t kFunction = 48, kModule = 80;
 
     std::array<char, kFunction> function = {};
@@ -88,16 +90,20 @@ struct Site {
     uint64_t linked = 0;                    // the address of the call as in that file
     uint32_t context = 0;                   // 0: the default context; then in the order of first use
     Kind kind = Kind::kPut;
-    uint64_t pes = 0;         // that have been here
-    uint64_t threads = 0;     // of a PE that have been here, at most
     uint64_t is_private = 0;  // the context is one of a single thread
-    Counts counts;            // of all
-    Extremes time;            // by PE, ns
+
+    bool is_at_place_of(const SiteName& other) const;
+    // The same call of the same context, perhaps at another place.
+    bool is_alike(const SiteName& other) const;
+};
+
+struct Site : SiteName {
+    uint64_t pes = 0;      // that have been here
+    uint64_t threads = 0;  // of a PE that have been here, at most
+    Counts counts;         // of all
+    Extremes time;         // by PE, ns
     Extremes calls;
 
-    bool is_at_place_of(const Site& other) const;
-    // The same call of the same context, perhaps at another place.
-    bool is_alike(const Site& other) const;
     void add(const Site& other);
     // A copy that the compiler has made of this call, which took less time: the PEs of least and most stay.
     void add_copy(const Site& other);
@@ -114,9 +120,9 @@ struct JobProfile {
     uint64_t lost_calls = 0;  // at places for which there was no room
     uint64_t pes = 0;
     Extremes wall;     // ns from init to finalize
-    Extremes library;  // of these, in calls that were timed
-    Extremes memory;   // most bytes of the heap that were allocated at once
-    Extremes threads;  // that have called
+    Extremes library;  // of these, in calls, of a thread on average
+    Extremes memory;   // most bytes of the heap that the program had allocated at once
+    Extremes threads;  // that have called at the same time
     std::array<Site, kMostSites> sites = {};
     std::array<std::array<Pair, kGroups>, kGroups> pairs = {};  // from group to group
 

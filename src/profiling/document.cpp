@@ -166,7 +166,9 @@ std::string to_json(const Document& document) {
     to.text += ",\n  \"limits_of_sizes\": [";
     for (size_t i = 0; i + 1 < kSizes; ++i)
         to.text += print("%s%llu", i ? ", " : "", static_cast<unsigned long long>(limit_of_size(i)));
-    to.text += "],\n  \"names_of_paths\": [\"node\", \"record\", \"large\"],\n  \"sites\": [\n";
+    to.text += "],\n  \"names_of_paths\": [";
+    for (size_t i = 0; i < kPaths; ++i) to.text += print("%s\"%s\"", i ? ", " : "", kPathNames[i]);
+    to.text += "],\n  \"sites\": [\n";
     for (size_t i = 0; i < job.n_sites; ++i) {
         add_site(to, job.sites[i], document.places[i]);
         to.text += i + 1 < job.n_sites ? ",\n" : "\n";

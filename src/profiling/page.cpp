@@ -40,9 +40,8 @@ double percent(double part, double whole) {
 }
 
 const char* path_of(const Counts& counts) {
-    constexpr const char* kNames[] = {"node", "record", "large"};
     const auto most = std::max_element(counts.paths.begin(), counts.paths.end());
-    return *most == 0 ? "" : kNames[most - counts.paths.begin()];
+    return *most == 0 ? "" : kPathNames[most - counts.paths.begin()];
 }
 
 // Breaks a text into lines, the later ones indented.
@@ -148,11 +147,7 @@ void print_and_write(JobProfile& job) {
     // The program's locale may have another decimal point.
     const locale_t c_locale = newlocale(LC_ALL_MASK, "C", locale_t{});
     const locale_t before = uselocale(c_locale);
-    const char* const asked = base::settings.profile;
-    const char* const name = strcmp(asked, "1") == 0 || strcasecmp(asked, "yes") == 0 || strcasecmp(asked, "on") == 0 ||
-                                     strcasecmp(asked, "true") == 0
-                                 ? "heddle-profile.json"
-                                 : asked;
+    const char* const name = base::settings.profile;
     const Document document = make_document(job);
     std::string page = to_page(document);
     FILE* const file = fopen(name, "w");

@@ -48,10 +48,6 @@ Kind kind_of_operation(Operation::Kind kind) {
 
 std::atomic<uint64_t> n_profiles{0};
 
-}  // namespace
-
-namespace {
-
 struct Known {
     uint64_t profile = 0;
     void* thread = nullptr;
@@ -118,25 +114,25 @@ void Profile::leave_thread() {
     mine.has_ended.store(true, std::memory_order_release);  // pairs with Profile::this_thread
 }
 
-Site Profile::describe(const base::Call& call, shmem_ctx_t ctx, Kind kind) {
-    Site site;
-    snprintf(site.function.data(), site.function.size(), "%s", call.function);
+SiteName Profile::describe(const base::Call& call, shmem_ctx_t ctx, Kind kind) {
+    SiteName name;
+    snprintf(name.function.data(), name.function.size(), "%s", call.function);
     base::Module module;
     const base::Place caller = {reinterpret_cast<uintptr_t>(call.caller), true};
     if (caller.address != 0 && base::find_module(caller.instruction(), &module)) {
-        snprintf(site.module.data(), site.module.size(), "%s", module.name());
-        site.linked = module.linked(caller.instruction());
+        snprintf(name.module.data(), name.module.size(), "%s", module.name());
+        name.linked = module.linked(caller.instruction());
     }
-    site.kind = kind;
-    site.is_private = ctx && (context::context_of(ctx).options & SHMEM_CTX_PRIVATE) != 0;
+    name.kind = kind;
+    name.is_private = ctx && (context::context_of(ctx).options & SHMEM_CTX_PRIVATE) != 0;
     const os::Locked lock(lock_);
-    site.context = number_of(ctx);
-    return site;
+    name.context = number_of(ctx);
+    return name;
 }
 
 Profile::Place& Profile::find(Thread& here, const base::Call& call, shmem_ctx_t ctx, Kind kind) {
     const auto is_it = [&](const Place& place) {
-        return place.call.caller == call.caller && place.ctx == ctx && place.kind == kind &&
+        return place.call.caller == call.caller && place.ctx == ctx && place.name.kind == kind &&
                place.call.function == call.function;
     };
     if (here.last && is_it(*here.last))
@@ -152,8 +148,7 @@ Profile::Place& Profile::find(Thread& here, const base::Call& call, shmem_ctx_t 
             Place& made = here.places[n];
             made.call = call;
             made.ctx = ctx;
-            made.kind = kind;
-            made.site = describe(call, ctx, kind);
+            made.name = describe(call, ctx, kind);
             here.index[at] = static_cast<uint16_t>(n + 1);
             here.n_places.store(n + 1, std::memory_order_release);  // pairs with Profile::write
             here.last = &made;
@@ -167,9 +162,9 @@ Profile::Place& Profile::find(Thread& here, const base::Call& call, shmem_ctx_t 
     }
 }
 
-void Profile::open(Thread& here, Place& place) {
+void Profile::open(Thread& here, Place& place, bool is_sample) {
     here.open = &place;
-    here.is_sample = false;
+    here.is_sample = is_sample;
     here.depth = 0;
     here.open_ticks = os::ticks_now();
 }
@@ -178,7 +173,7 @@ void Profile::close(Thread& here) {
     Place& place = *here.open;
     here.open = nullptr;
     uint64_t ticks = os::ticks_now() - here.open_ticks;
-    ticks -= std::min(ticks, place.kind <= Kind::kPutSignal ? here.own_ticks : 0);
+    ticks -= std::min(ticks, place.name.kind <= Kind::kPutSignal ? here.own_ticks : 0);
     bump(here.is_sample ? place.counts.timed_calls : place.counts.exact_calls);
     bump(here.is_sample ? place.counts.time : place.counts.exact_time, ticks);
     bump(here.library_ticks, ticks);
@@ -221,14 +216,13 @@ bool Profile::issue(const Operation& operation) {
     if (from == call.caller && bytes < kLongBytes && may_be_run(operation))
         begin_run(here, run, place, operation, bytes);
     if (timing != Timing::kNone)
-        open(here, place);
-    here.is_sample = timing == Timing::kSample;
+        open(here, place, timing == Timing::kSample);
     return false;
 }
 
 void Profile::end_operation() {
     Thread& here = this_thread();
-    if (--here.operations == 0 && here.open && here.open->kind <= Kind::kPutSignal)
+    if (--here.operations == 0 && here.open && here.open->name.kind <= Kind::kPutSignal)
         close(here);
 }
 
@@ -292,7 +286,7 @@ void Profile::post_collective(const base::Call& call) {
 // What this PE sends counts.
 void Profile::use_buffer(const base::Call&, const void*, size_t bytes, bool writes) {
     Thread& here = this_thread();
-    if (writes || !here.open || here.open->kind != Kind::kCollective)
+    if (writes || !here.open || here.open->name.kind != Kind::kCollective)
         return;
     Counts& counts = here.open->counts;
     bump(counts.bytes, bytes);
@@ -324,7 +318,8 @@ void Profile::write(const Thread& thread, JobProfile* to, std::vector<Site>* sit
     const uint32_t n = thread.n_places.load(std::memory_order_acquire);  // pairs with Profile::find
     for (uint32_t i = 0; i < n; ++i) {
         const Place& place = thread.places[i];
-        Site site = place.site;
+        Site site;
+        static_cast<SiteName&>(site) = place.name;
         site.counts = read(place.counts);
         for (size_t run = 0; run < thread.places_of_runs.size(); ++run)
             if (thread.places_of_runs[run] == &place)
@@ -363,7 +358,6 @@ void Profile::write(JobProfile* to) {
     for (Site& site : sites) {
         Counts& counts = site.counts;
         counts.time = ns(counts.time);
-        counts.exact_time = ns(counts.exact_time);
         site.threads = static_cast<uint64_t>(std::popcount(counts.threads));
         counts.longest = ns(counts.longest);
         counts.window = ns(counts.window);

@@ -51,8 +51,7 @@ class Profile : public operations::Observer {
     struct Place {
         base::Call call;
         shmem_ctx_t ctx = nullptr;
-        Kind kind = Kind::kPut;
-        Site site;  // what of it is known from the start: the module may be closed before the end
+        SiteName name;  // known from the start: the module may be closed before the end
         Counts counts;
         int last_pe = -1;  // the thread's alone, both: of its last operation here
         const char* last_end = nullptr;
@@ -69,7 +68,7 @@ class Profile : public operations::Observer {
         std::array<Pair, kGroups> pairs = {};
         std::array<Place, kPlaces + 1> places;  // the last one: further places, whose counts are lost
         operations::ObservedRuns runs;
-        std::array<Place*, 8> places_of_runs = {};
+        std::array<Place*, std::tuple_size_v<decltype(runs.runs)>> places_of_runs = {};
         // The thread's alone, from here on.
         std::array<uint16_t, kIndex> index = {};  // of a place, plus 1
         uint64_t own_ticks = 0;                   // that a timed operation takes at least
@@ -91,10 +90,10 @@ class Profile : public operations::Observer {
                    uint64_t bytes);
     static void end_run(Thread& here, operations::ObservedRun& run);
     static void end_runs(Thread& here);
-    void open(Thread& here, Place& place);
+    void open(Thread& here, Place& place, bool is_sample = false);
     void close(Thread& here);
     uint32_t number_of(shmem_ctx_t ctx);
-    Site describe(const base::Call& call, shmem_ctx_t ctx, Kind kind);
+    SiteName describe(const base::Call& call, shmem_ctx_t ctx, Kind kind);
     static void leave_thread();
     void write(const Thread& thread, JobProfile* to, std::vector<Site>* sites);
 

@@ -13,6 +13,7 @@
 #include "progress/engine.h"
 
 #include <pthread.h>
+#include <cstdio>
 #include <memory>
 #include <vector>
 
@@ -45,6 +46,13 @@ void stop() {
     operations::observer = nullptr;
     profile->end();
     progress::engine->set_observed(false);
+}
+
+void describe_unlike(int profiled, int other, char* error, size_t error_bytes) {
+    snprintf(error, error_bytes,
+             "PE %d is profiled (HEDDLE_PROFILE), and PE %d is not: right would be the same on all PEs (mpirun -x "
+             "HEDDLE_PROFILE)",
+             profiled, other);
 }
 
 void forget() {

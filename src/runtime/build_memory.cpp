@@ -35,9 +35,7 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
         if (post[0] != heap_bytes &&
             std::max(post[0], heap_bytes) - std::min(post[0], heap_bytes) == profiling::kHeapBytes) {
             const bool is_here = heap_bytes > post[0];
-            snprintf(error, error_bytes,
-                     "PE %d is profiled (HEDDLE_PROFILE), and PE %d is not: right would be the same on all PEs",
-                     is_here ? job.pe : pe, is_here ? pe : job.pe);
+            profiling::describe_unlike(is_here ? job.pe : pe, is_here ? pe : job.pe, error, error_bytes);
             return false;
         }
         if (post[0] != heap_bytes) {

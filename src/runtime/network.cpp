@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/plugin.h"
 #include "os/process.h"
+#include "profiling/profiling.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
 #include "runtime/pe.h"
@@ -279,10 +280,7 @@ bool agree_on_profile(char* error, size_t error_bytes) {
     if (!has_same_tool(next, &has, error, error_bytes))
         return false;
     if (!has)
-        snprintf(error, error_bytes,
-                 "PE %d is profiled (HEDDLE_PROFILE), and PE %d is not: right would be the same on all PEs (mpirun -x "
-                 "HEDDLE_PROFILE)",
-                 job.pe, next);
+        profiling::describe_unlike(job.pe, next, error, error_bytes);
     return has;
 }
 

@@ -11,7 +11,6 @@
 
 #include <sys/resource.h>
 #include <algorithm>
-#include <cstdlib>
 #include <new>
 #include <vector>
 
@@ -253,10 +252,9 @@ void retire(Team* team) {
 
 void return_stream_sets(Team* team) {
     if (fabric::network)
-        for_each_instance(team, [](Team* instance) {
-            fabric::network->return_stream_sets(instance->stream_sets);
-            for (Helper* it = instance->helpers; it; it = it->next)
-                fabric::network->return_stream_sets(it->stream_sets);
+        for_each_instance(team, [](Team* one) {
+            fabric::network->return_stream_sets(one->stream_sets);
+            for (Helper* it = one->helpers; it; it = it->next) fabric::network->return_stream_sets(it->stream_sets);
         });
 }
 
@@ -344,8 +342,10 @@ uint64_t id_of_split(const Team& parent, const Members& members) {
 
 void stop_teams() {
     for_each_created([](Team* team) {
-        if (team->alive)
-            return_stream_sets(team), retire(team);
+        if (!team->alive)
+            return;
+        return_stream_sets(team);
+        retire(team);
     });
 }
 

@@ -14,10 +14,11 @@ import subprocess
 import sys
 import tempfile
 
-import test_profile
-
 
 def main():
+    os.environ["HEDDLE_BUILD"] = sys.argv[1]
+    import test_profile
+
     build, rounds = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2]) if len(sys.argv) > 2 else 5
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "sick"
