@@ -44,8 +44,8 @@ that records calls, and each generic name reaching the function of the right typ
 HEAD_OF_SETTINGS = """
 ## Settings
 
-The files of `tests` that name a setting, those with the most places first. What holds for all settings (types, wrong
-values, misspelt names) is in `unit/base/settings_test.cpp` and `errors/test_settings.py`.
+The files of `tests` that name a setting. What holds for all settings (types, wrong values, misspelt names) is in
+`unit/base/settings_test.cpp` and `errors/test_settings.py`.
 
 | setting | tests |
 |---|---|
@@ -53,16 +53,15 @@ values, misspelt names) is in `unit/base/settings_test.cpp` and `errors/test_set
 
 
 def tests_of_settings():
-    """Setting -> files below tests/ that name it, those with the most places first; without those of all settings."""
+    """Setting -> files below tests/ that name it, by path; without those of all settings."""
     names = re.findall(r'^(?:SETTING|CHOICE)\(\w+, \w+, "(\w+)"', SETTINGS.read_text(), re.M)
-    places = {name: {} for name in names}
+    files = {name: [] for name in names}
     for file in sorted((ROOT / "tests").rglob("*")):
         path = file.relative_to(ROOT / "tests").as_posix()
         if file.suffix in (".py", ".c", ".h", ".cpp", ".cmake", ".txt", ".table") and path not in OF_ALL_SETTINGS:
-            for name in re.findall(r"\b(?:HEDDLE|SHMEM)_[A-Z_]+\b", file.read_text()):
-                if name in places:
-                    places[name][path] = places[name].get(path, 0) + 1
-    return {name: sorted(files, key=lambda path: (-files[path], path)) for name, files in places.items()}
+            for name in files.keys() & re.findall(r"\b(?:HEDDLE|SHMEM)_[A-Z_]+\b", file.read_text()):
+                files[name].append(path)
+    return files
 
 
 def settings_section():
