@@ -28,10 +28,9 @@ struct Seen {
     // A thread's, of those that have been here, on average.
     double time_s() const { return static_cast<double>(site.time.sum) * 1e-9 / pes() / threads(); }
     double threads() const { return static_cast<double>(std::max<uint64_t>(site.threads, 1)); }
-    double wall_s() const { return static_cast<double>(job.wall.sum) * 1e-9 / pes(); }
     double size() const { return static_cast<double>(site.counts.bytes) / static_cast<double>(site.counts.calls); }
     double share(uint64_t of) const { return static_cast<double>(of) / static_cast<double>(site.counts.calls); }
-    double share_of_time() const { return wall_s() > 0 ? 100 * time_s() / wall_s() : 0; }
+    double share_of_time() const { return job.wall_s() > 0 ? 100 * time_s() / job.wall_s() : 0; }
     bool is_over_network() const { return site.counts.paths[0] * 2 < site.counts.calls; }
     bool says(const char* word) const { return strstr(site.function.data(), word) != nullptr; }
     bool is(Kind kind) const { return site.kind == kind; }
@@ -60,14 +59,14 @@ double look_for_late_pe(const Seen& seen, std::string* text) {
         time.most == 0)
         return 0;
     const double saved = seen.time_s() - static_cast<double>(time.least) * 1e-9 / seen.threads();
-    if (saved < 0.3 * seen.time_s() || saved < 0.05 * seen.wall_s())
+    if (saved < 0.3 * seen.time_s() || saved < 0.05 * seen.job.wall_s())
         return 0;
     *text = print(
         "%s: PE %lld waits %.1f %% of its time here, PE %lld only %.1f %%: the others wait for that one. Right "
         "would be the same work for all between two of these calls",
         seen.name.c_str(), static_cast<long long>(time.most_pe),
-        100 * static_cast<double>(time.most) * 1e-9 / seen.wall_s(), static_cast<long long>(time.least_pe),
-        100 * static_cast<double>(time.least) * 1e-9 / seen.wall_s());
+        100 * static_cast<double>(time.most) * 1e-9 / seen.job.wall_s(), static_cast<long long>(time.least_pe),
+        100 * static_cast<double>(time.least) * 1e-9 / seen.job.wall_s());
     return saved;
 }
 
@@ -233,7 +232,7 @@ std::vector<Advice> find_advice(const JobProfile& job, const std::vector<std::st
         for (const Rule& rule : kRules) {
             std::string text;
             const double gain = rule.look(seen, &text);
-            if (gain > kWorthTelling * seen.wall_s())
+            if (gain > kWorthTelling * seen.job.wall_s())
                 found.push_back({rule.name, i, text, gain});
         }
     }

@@ -126,6 +126,9 @@ struct JobProfile {
     std::array<Site, kMostSites> sites = {};
     std::array<std::array<Pair, kGroups>, kGroups> pairs = {};  // from group to group
 
+    // The whole that shares are of: the time of the PE that ran longest.
+    double wall_s() const { return static_cast<double>(wall.most) * 1e-9; }
+
     // Behind it, the profile is that of both sets of PEs.
     void add(const JobProfile& other);
     // As one of those there, or a new one, or, where there is no room, as lost calls.

@@ -65,7 +65,7 @@ std::string wrap(const std::string& text, size_t indent) {
 }
 
 std::string head(const JobProfile& job) {
-    const auto pes = static_cast<double>(job.pes), wall = static_cast<double>(job.wall.sum) * 1e-9 / pes;
+    const double pes = static_cast<double>(job.pes), wall = job.wall_s();
     const double of_all = static_cast<double>(job.library.sum) * 1e-9 / pes;
     std::string text = print("heddle profile of %s: %llu PE%s, %s; in the library %.1f %%",
                              program_invocation_short_name, static_cast<unsigned long long>(job.pes),
@@ -94,11 +94,11 @@ std::string table(const Document& document) {
             static_cast<double>(site.time.sum) * 1e-9 / pes / static_cast<double>(std::max<uint64_t>(site.threads, 1));
         const std::string size =
             counts.bytes == 0 ? "" : bytes(static_cast<double>(counts.bytes) / static_cast<double>(counts.calls));
-        const std::string line = print(
-            "%9s %5.1f%% %9.0f %10s %7s  %7lld, %7lld  %s", seconds(time).c_str(),
-            percent(time * pes, static_cast<double>(job.wall.sum) * 1e-9), static_cast<double>(counts.calls) / pes,
-            size.c_str(), path_of(counts), static_cast<long long>(site.time.most_pe),
-            static_cast<long long>(site.time.least_pe), name_of(site, document.places[i]).c_str());
+        const std::string line =
+            print("%9s %5.1f%% %9.0f %10s %7s  %7lld, %7lld  %s", seconds(time).c_str(), percent(time, job.wall_s()),
+                  static_cast<double>(counts.calls) / pes, size.c_str(), path_of(counts),
+                  static_cast<long long>(site.time.most_pe), static_cast<long long>(site.time.least_pe),
+                  name_of(site, document.places[i]).c_str());
         text += line.substr(0, kColumns) + "\n";
     }
     if (job.n_sites > rows)
@@ -127,11 +127,11 @@ std::string matrix(const JobProfile& job) {
 std::string advice(const Document& document) {
     if (document.advice.empty())
         return "\nno rule has anything to advise\n";
-    const double wall = static_cast<double>(document.job.wall.sum) * 1e-9 / static_cast<double>(document.job.pes);
     std::string text = "\nadvice, with what it may save of each PE's time\n";
     for (size_t i = 0; i < std::min(document.advice.size(), kMostAdvice); ++i) {
         const Advice& one = document.advice[i];
-        text += print("%2zu. %9s %4.1f%%  ", i + 1, seconds(one.gain_s).c_str(), percent(one.gain_s, wall));
+        text += print("%2zu. %9s %4.1f%%  ", i + 1, seconds(one.gain_s).c_str(),
+                      percent(one.gain_s, document.job.wall_s()));
         text += wrap(one.text, 21);
     }
     return text;

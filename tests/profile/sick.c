@@ -27,7 +27,8 @@ static void single_quiets(void) {
 
 static void late_pe(void) {
     for (int i = 0; i < 30; ++i) {
-        usleep(sick && me == n - 1 ? 20000 : 1000);
+        const int late_us = me == n - 1 ? 20000 : 1000, even_us = (20000 + (n - 1) * 1000) / n;  // as much work
+        usleep((useconds_t)(sick ? late_us : even_us));
         shmem_barrier_all();  // late-pe
     }
 }
@@ -93,6 +94,8 @@ static void blocking_transfers(void) {
 
 static void no_overlap(void) {
     for (int i = 0; i < 50; ++i) {
+        if (sick)
+            usleep(5000);
         shmem_getmem_nbi(big, there, kBig / 2, right);
         shmem_getmem_nbi(big + kBig / 2, there, kBig / 2, right);
         if (!sick)
@@ -136,8 +139,7 @@ static void barriers_of_neighbors(void) {
 
 static void hot_target(void) {
     long sum = 0;
-    for (int i = 0; i < 30000; ++i)
-        sum += shmem_long_atomic_fetch_inc(&counters[0], sick ? 0 : (me + i) % n);  // hot-target
+    for (int i = 0; i < 30000; ++i) sum += shmem_long_atomic_fetch_inc(&counters[0], sick ? 0 : me);  // hot-target
     words[0] = sum;
 }
 
