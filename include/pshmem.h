@@ -2061,7 +2061,8 @@ int pshmem_test_lock(long *lock);
 
 /* ---- Profiling (section 10) */
 
-/* For profilers, which replace it. Does nothing here, with any level. [10.1.1, since 1.5] */
+/* For profilers, which replace it. Level 0 pauses this PE's trace (HEDDLE_TRACE), any other goes on with it.
+   [10.1.1, since 1.5] */
 void pshmem_pcontrol(int level, ...);
 
 /* ---- Deprecated names (annex F)

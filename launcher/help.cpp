@@ -32,6 +32,7 @@ constexpr const char* kText =
     "                       those of a job without chaos, which runs first\n"
     "  --profile[=FILE]     tell at the end where the program called, how long that took, and what to change;\n"
     "                       FILE (heddle-profile.json) gets all of it as JSON\n"
+    "  --trace FILE         write a time line of all PEs and threads, which Perfetto (ui.perfetto.dev) opens\n"
     "  --status [PID]       run nothing; tell where the PEs of a running job are: of that oshrun or PE, or of the "
     "only\n"
     "                       job of this user on this host\n"

@@ -51,6 +51,7 @@ enum LongKind {
     kChaosRuns,
     kCompare,
     kProfile,
+    kTrace,
     kStatus,
     kVersion
 };
@@ -76,6 +77,7 @@ const option kLongOptions[] = {
     {"chaos-runs", required_argument, nullptr, kChaosRuns},
     {"compare-output", no_argument, nullptr, kCompare},
     {"profile", optional_argument, nullptr, kProfile},
+    {"trace", required_argument, nullptr, kTrace},
     {"verbose", no_argument, nullptr, kVerbose},
     {"help", no_argument, nullptr, kHelp},
     {"version", no_argument, nullptr, kVersion},
@@ -201,6 +203,16 @@ bool ask_for_profile(const char* file) {
     return true;
 }
 
+// --trace FILE: likewise.
+bool ask_for_trace(const char* file) {
+    if (file[0] == '\0') {
+        fprintf(stderr, "oshrun: --trace: the name of a file is missing: right would be --trace FILE\n");
+        return false;
+    }
+    setenv("HEDDLE_TRACE", file, 1);
+    return true;
+}
+
 // The absolute path, without links, of a directory that must exist.
 bool parse_folder(const char* option, const char* text, std::string* folder) {
     char* const path = realpath(text, nullptr);
@@ -291,6 +303,8 @@ bool take(int kind, Options* options, Program* program) {
             return true;
         case kProfile:
             return ask_for_profile(optarg);
+        case kTrace:
+            return ask_for_trace(optarg);
         default:
             options->verbose = true;
             return true;

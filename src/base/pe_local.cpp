@@ -3,6 +3,7 @@
 #include "base/counters.h"
 #include "base/lifecycle.h"
 #include "base/log.h"
+#include "base/slow_event.h"
 
 namespace heddle::base {
 
@@ -10,6 +11,7 @@ HEDDLE_PE_LOCAL bool debug_enabled = false;
 Counters counters_of_nobody;
 HEDDLE_PE_LOCAL Counters* counters = &counters_of_nobody;
 HEDDLE_PE_LOCAL Lifecycle lifecycle = Lifecycle::kBeforeInit;
+HEDDLE_PE_LOCAL std::atomic<SlowEventSink*> slow_event_sink{nullptr};
 constinit thread_local bool runs_exit_handlers = false;
 
 }  // namespace heddle::base

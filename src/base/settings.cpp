@@ -237,6 +237,13 @@ bool parse_bytes(const char* text, size_t* bytes) {
     return true;
 }
 
+// A setting that names a file, or says yes to one of a common name, or no.
+static void name_file(const char* setting, const char* common, const char** value) {
+    bool is_wanted = true;
+    if (const char* unused; parse_flag(*value, setting, &is_wanted, &unused))
+        *value = is_wanted ? common : "";
+}
+
 bool read_settings(Settings* into, char* error, size_t error_bytes) {
     const char* right = "";
     char suggestion[64] = "";
@@ -262,10 +269,9 @@ bool read_settings(Settings* into, char* error, size_t error_bytes) {
     HEDDLE_READ(name, nullptr, words, parse_choice(found.text, words, &into->field, &right))
 #include "base/settings.def"
     into->check |= into->chaos != 0 || into->races;
-    bool is_wanted = true;
-    if (const char* unused; parse_flag(into->profile, "HEDDLE_PROFILE", &is_wanted, &unused))
-        into->profile = is_wanted ? "heddle-profile.json" : "";
-    into->observed = into->check || into->is_profiled();
+    name_file("HEDDLE_PROFILE", "heddle-profile.json", &into->profile);
+    name_file("HEDDLE_TRACE", "heddle-trace.json", &into->trace);
+    into->observed = into->check || into->is_timed();
     return true;
 }
 

@@ -18,9 +18,11 @@ struct Settings {
 #include "base/settings.def"
 
     // The program's operations take the slow path, where an observer may be told of them (operations/observer.h): in
-    // checked runs, and where the run is profiled.
+    // checked runs, and where the run is profiled or traced.
     bool observed;
     bool is_profiled() const { return profile[0] != '\0'; }
+    bool is_traced() const { return trace[0] != '\0'; }
+    bool is_timed() const { return is_profiled() || is_traced(); }
 };
 
 // Of this PE; set by init.

@@ -109,8 +109,11 @@ void CollectiveCall::begin(const Shape& shape) {
     tsan::release();
     if (is_of_one_thread())
         take_team(call, team);
-    if (operations::Observer* const told = operations::find_observer())
+    if (operations::Observer* const told = operations::find_observer()) {
         told->begin_wait(operations::Observer::Wait::kCollective, call, nullptr);
+        if (thread_group.thread() == 0)
+            told->join_collective(team);
+    }
     if (base::settings.check)
         thread_group.by_one([&] {
             if (operations::Observer* const told = operations::find_observer()) {

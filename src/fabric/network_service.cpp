@@ -1,9 +1,11 @@
 // The service thread of a network (network.h): when it polls, and where it sleeps.
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/slow_event.h"
 #include "fabric/network.h"
 #include "os/clock.h"
 #include "os/own_thread.h"
+#include "os/ticks.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -257,7 +259,10 @@ void Network::sleep_until_event() {
         os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
     } else {
         base::counters->service_sleeps.add_cheaply();
-        if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1) {
+        uint64_t asleep_ticks = base::find_slow_event_sink() ? os::ticks_now() : 0;
+        const int found = epoll_wait(descriptors_, &event, 1, longest_sleep());
+        base::end_slow_event(base::SlowEvent::kServiceSleep, &asleep_ticks);
+        if (found == 1) {
             if (event.data.u32 == kWakeup)
                 clear_wakeup_descriptor();
             else if (event.data.u32 < channel_pools_.size())  // not the heartbeats'

@@ -248,9 +248,9 @@ void take(Call call, long* address) {
     await_turn(call, lock, static_cast<int>(before) - 1);
 }
 
-// True when there is more to do: in a checked run, and under ThreadSanitizer.
+// True when there is more to do: in a checked run, for an observer, and under ThreadSanitizer.
 bool is_watched() {
-    return base::settings.check || tsan::is_on();
+    return base::settings.observed || tsan::is_on();
 }
 __attribute__((noinline, cold)) void note_taken(Call call, const long* lock) {
     tsan::acquire();

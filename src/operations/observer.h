@@ -119,6 +119,9 @@ class Observer {
     enum class Wait : uint8_t { kQuiet, kFence, kValue, kRequest, kLock, kCollective };
     virtual void begin_wait(Wait, const base::Call&, shmem_ctx_t) {}
     virtual void end_wait() {}
+    // The collective that the calling thread has begun to wait in is of this team. Of several threads of the PE that
+    // carry it out, one tells.
+    virtual void join_collective(const team::Team&) {}
 
     // The last of all calls, in finalize, while all PEs can still be reached.
     virtual void stop(const char* function) = 0;

@@ -14,13 +14,9 @@ constexpr uint64_t kLongestNs = 1000ull * 1000 * kMillisecondNs;
 constexpr uint64_t kSlowest = 1000, kFastest = 10000000;
 static_assert(kLongestNs <= UINT64_MAX / kFastest, "the product in ticks_of_ns does not overflow");
 
-#if defined(__x86_64__)
+}  // namespace
 
-struct Instant {
-    uint64_t ticks, ns;
-};
-
-// Both clocks at one moment: the closest of several readings, because an interrupt may come between the two.
+// The closest of several readings, because an interrupt may come between the two.
 Instant both_clocks() {
     Instant best = {};
     uint64_t least = UINT64_MAX;
@@ -33,10 +29,6 @@ Instant both_clocks() {
     }
     return best;
 }
-
-#endif
-
-}  // namespace
 
 uint64_t measure_ticks_per_ms() {
 #if defined(__x86_64__)

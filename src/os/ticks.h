@@ -18,6 +18,12 @@ inline uint64_t ticks_now() {
 #endif
 }
 
+// Both clocks at the same time, as nearly as a thread can tell: ticks, and CLOCK_MONOTONIC.
+struct Instant {
+    uint64_t ticks = 0, ns = 0;
+};
+Instant both_clocks();
+
 // The counter's rate. aarch64 has a register for it. On x86-64 it is measured against CLOCK_MONOTONIC in 0.2 ms, with
 // an error below 1 %: CPUID's answer depends on the hypervisor.
 uint64_t measure_ticks_per_ms();

@@ -31,7 +31,7 @@ Words read(const Words& from) {
 }
 
 inline size_t size_class(uint64_t bytes) {
-    const int bits = bytes <= 8 ? 0 : std::bit_width(bytes - 1) - 3;
+    const int bits = bytes <= 8 ? 0 : static_cast<int>(std::bit_width(bytes - 1)) - 3;
     return std::min<size_t>((static_cast<size_t>(bits) + 2) / 3, kSizes - 1);
 }
 

@@ -13,52 +13,10 @@ namespace heddle::profiling {
 
 namespace {
 
-constexpr size_t kLines = 40;  // places whose line is looked for, each by a process
-
-std::string place_of(const Site& site, bool with_line) {
-    if (site.module[0] == '\0')
-        return "";
-    const char* const name = site.module.data();
-    base::Module module;
-    if (with_line && base::find_module_named(name, strlen(name), &module)) {
-        const base::LineText line = base::source_line(module, site.linked);
-        if (line[0] != '\0')
-            return line.data();
-    }
-    return print("%s+%#llx", name, static_cast<unsigned long long>(site.linked));
-}
-
-// The bytes of the letter that begins there in UTF-8; 0: none does.
-size_t letter_bytes(const std::string& value, size_t at) {
-    const auto first = static_cast<unsigned char>(value[at]);
-    const size_t n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 4;
-    if (n == 4 && (first < 0xf0 || first > 0xf4))
-        return 0;
-    for (size_t i = 1; i < n; ++i)
-        if (at + i >= value.size() || (static_cast<unsigned char>(value[at + i]) & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
-
 struct Writer {
     std::string text;
 
-    // Of what is no UTF-8, each byte is shown as the replacement character.
-    void quoted(const std::string& value) {
-        text += '"';
-        for (size_t i = 0; i < value.size();) {
-            const size_t n = letter_bytes(value, i);
-            const char c = value[i];
-            if (n == 0)
-                text += "\\ufffd";
-            else if (n == 1 && static_cast<unsigned char>(c) < 0x20)
-                text += print("\\u%04x", c);
-            else
-                text.append(c == '"' || c == '\\' ? "\\" : "").append(value, i, n);
-            i += std::max<size_t>(n, 1);
-        }
-        text += '"';
-    }
+    void quoted(const std::string& value) { text += profiling::quoted(value); }
     void extremes(const char* name, const Extremes& of, double unit) {
         text += print("\"%s\": {\"sum\": %.9g, \"least\": %.9g, \"least_pe\": %lld, \"most\": %.9g, \"most_pe\": %lld}",
                       name, static_cast<double>(of.sum) * unit,
@@ -112,7 +70,20 @@ void add_pairs(Writer& to, const JobProfile& job, const char* name, uint64_t Pai
 
 }  // namespace
 
-std::string name_of(const Site& site, const std::string& place) {
+std::string place_of(const SiteName& site, bool with_line) {
+    if (site.module[0] == '\0')
+        return "";
+    const char* const name = site.module.data();
+    base::Module module;
+    if (with_line && base::find_module_named(name, strlen(name), &module)) {
+        const base::LineText line = base::source_line(module, site.linked);
+        if (line[0] != '\0')
+            return line.data();
+    }
+    return print("%s+%#llx", name, static_cast<unsigned long long>(site.linked));
+}
+
+std::string name_of(const SiteName& site, const std::string& place) {
     std::string name = site.function.data();
     if (site.kind == Kind::kQuiet && name.find("quiet") == std::string::npos)
         name += ", its quiet,";
@@ -130,7 +101,7 @@ Document make_document(JobProfile& job) {
     size_t n = 0;
     for (size_t i = 0; i < job.n_sites; ++i) {
         const Site& site = job.sites[i];
-        const std::string place = place_of(site, i < kLines);
+        const std::string place = place_of(site, i < kMostLines);
         // The compiler may have copied a call; loops are unrolled.
         size_t same = 0;
         while (same < n && !(document.places[same] == place && job.sites[same].is_alike(site))) ++same;

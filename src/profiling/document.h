@@ -20,7 +20,11 @@ Document make_document(JobProfile& job);
 
 std::string to_json(const Document& document);
 
+// "solve.c:214" if the line is asked for and known, else "prog+0x1234"; empty: unknown. A line takes a process.
+std::string place_of(const SiteName& site, bool with_line);
+constexpr size_t kMostLines = 40;  // that a document looks for
+
 // "shmem_quiet at solve.c:214", with its context if that is not the default one.
-std::string name_of(const Site& site, const std::string& place);
+std::string name_of(const SiteName& site, const std::string& place);
 
 }  // namespace heddle::profiling

@@ -13,6 +13,7 @@
 #include "os/ticks.h"
 #include "profiling/counting.h"
 #include "profiling/profiling.h"
+#include "team/team.h"
 
 #include <heddle/constants.h>
 #include <heddle/hot_path.h>
@@ -46,6 +47,13 @@ Kind kind_of_operation(Operation::Kind kind) {
     return Kind::kPut;
 }
 
+// The signal of a put with one, else where the operation stores; 0: nowhere.
+uint64_t trace_word(const Operation& operation) {
+    if (operation.kind == Operation::Kind::kGet)
+        return 0;
+    return word_of(operation.kind == Operation::Kind::kPutSignal ? operation.sig_addr : operation.dest);
+}
+
 std::atomic<uint64_t> n_profiles{0};
 
 struct Known {
@@ -56,11 +64,12 @@ constinit thread_local Known known;
 
 }  // namespace
 
-Profile::Profile()
+Profile::Profile(Trace* trace)
     : number_(n_profiles.fetch_add(1, std::memory_order_relaxed) + 1),
       ticks_per_ms_(os::measure_ticks_per_ms()),
       begin_ticks_(os::ticks_now()),
-      group_shift_(group_shift(bootstrap::job.n_pes)) {}
+      group_shift_(group_shift(bootstrap::job.n_pes)),
+      trace_(trace) {}
 
 Profile::~Profile() {
     pthread_mutex_destroy(&lock_);
@@ -109,12 +118,13 @@ void Profile::leave_thread() {
     known = {};
     end_runs(mine);
     mine.open = nullptr;
-    mine.depth = mine.operations = 0;
+    mine.depth = mine.operations = mine.n_calls = 0;
+    mine.last_call = nullptr;
     mine.since_quiet = mine.since_fence = mine.since_request = 0;
     mine.has_ended.store(true, std::memory_order_release);  // pairs with Profile::this_thread
 }
 
-SiteName Profile::describe(const base::Call& call, shmem_ctx_t ctx, Kind kind) {
+SiteName Profile::describe(const base::Call& call, shmem_ctx_t ctx, Kind kind, uint32_t* number) {
     SiteName name;
     snprintf(name.function.data(), name.function.size(), "%s", call.function);
     base::Module module;
@@ -127,6 +137,8 @@ SiteName Profile::describe(const base::Call& call, shmem_ctx_t ctx, Kind kind) {
     name.is_private = ctx && (context::context_of(ctx).options & SHMEM_CTX_PRIVATE) != 0;
     const os::Locked lock(lock_);
     name.context = number_of(ctx);
+    if (trace_)
+        *number = trace_->number_of(name);
     return name;
 }
 
@@ -148,7 +160,7 @@ Profile::Place& Profile::find(Thread& here, const base::Call& call, shmem_ctx_t 
             Place& made = here.places[n];
             made.call = call;
             made.ctx = ctx;
-            made.name = describe(call, ctx, kind);
+            made.name = describe(call, ctx, kind, &made.number);
             here.index[at] = static_cast<uint16_t>(n + 1);
             here.n_places.store(n + 1, std::memory_order_release);  // pairs with Profile::write
             here.last = &made;
@@ -178,6 +190,25 @@ void Profile::close(Thread& here) {
     bump(here.is_sample ? place.counts.time : place.counts.exact_time, ticks);
     bump(here.library_ticks, ticks);
     raise(place.counts.longest, ticks);
+}
+
+void Profile::begin_call(Thread& here, const Place& place, const TraceEvent& event) {
+    if (here.n_calls < Thread::kCalls) {
+        TraceEvent& call = here.calls[static_cast<size_t>(here.n_calls)] = event;
+        call.what = static_cast<uint32_t>(place.name.kind);
+        call.place = place.number;
+        call.number = static_cast<uint32_t>(place.counts.calls);
+        call.begin = os::ticks_now();
+    }
+    ++here.n_calls;
+}
+
+void Profile::end_call(Thread& here) {
+    if (here.n_calls == 0 || --here.n_calls >= Thread::kCalls)
+        return;
+    TraceEvent& call = here.calls[static_cast<size_t>(here.n_calls)];
+    call.end = os::ticks_now();
+    here.last_call = trace_->add(call);
 }
 
 bool Profile::issue(const Operation& operation) {
@@ -213,8 +244,12 @@ bool Profile::issue(const Operation& operation) {
         here.outside_ticks = os::ticks_now() - here.library_ticks;
     ++here.since_fence;
     here.since_request += operation.req != nullptr;
-    if (from == call.caller && bytes < kLongBytes && may_be_run(operation))
+    const bool begins_run = from == call.caller && bytes < kLongBytes && may_be_run(operation);
+    if (begins_run)
         begin_run(here, run, place, operation, bytes);
+    if (trace_)
+        begin_call(here, place,
+                   {.word = trace_word(operation), .bytes = bytes, .pe = operation.world_pe, .begins_run = begins_run});
     if (timing != Timing::kNone)
         open(here, place, timing == Timing::kSample);
     return false;
@@ -222,8 +257,12 @@ bool Profile::issue(const Operation& operation) {
 
 void Profile::end_operation() {
     Thread& here = this_thread();
-    if (--here.operations == 0 && here.open && here.open->name.kind <= Kind::kPutSignal)
+    if (--here.operations != 0)
+        return;
+    if (here.open && here.open->name.kind <= Kind::kPutSignal)
         close(here);
+    if (trace_)
+        end_call(here);
 }
 
 Kind Profile::kind_of(Wait what) {
@@ -261,8 +300,11 @@ void Profile::begin_wait(Wait what, const base::Call& call, shmem_ctx_t ctx) {
         bump(counts.singles, *since == 1);
         if (what == Wait::kQuiet && *since != 0)
             bump(counts.window, os::ticks_now() - here.library_ticks - here.outside_ticks);
-        *since = 0;
     }
+    if (trace_)
+        begin_call(here, place, {.bytes = since ? *since : 0});
+    if (since)
+        *since = 0;
     if (here.open)
         ++here.depth;
     else
@@ -273,6 +315,49 @@ void Profile::end_wait() {
     Thread& here = this_thread();
     if (here.open && here.depth-- == 0)
         close(here);
+    if (trace_)
+        end_call(here);
+}
+
+// Behind the wait, or without one.
+void Profile::see(const void* word, size_t) {
+    if (!trace_)
+        return;
+    if (TraceEvent* const last = this_thread().last_call;
+        last && last->word == 0 && last->what == static_cast<uint32_t>(Kind::kWait))
+        last->word = word_of(word);
+}
+
+void Profile::take_lock(const long* lock) {
+    if (!trace_)
+        return;
+    if (TraceEvent* const last = this_thread().last_call;
+        last && last->word == 0 && last->what == static_cast<uint32_t>(Kind::kLock))
+        last->word = word_of(lock);
+}
+
+void Profile::give_lock(const long* lock) {
+    if (!trace_)
+        return;
+    Thread& here = this_thread();
+    const uint64_t now = os::ticks_now();
+    here.last_call = trace_->add({.begin = now, .end = now, .word = word_of(lock), .what = kGiveLock});
+}
+
+// A collective of several threads of the PE is counted once.
+void Profile::join_collective(const team::Team& team) {
+    Thread& here = this_thread();
+    if (!trace_ || here.n_calls == 0 || here.n_calls > Thread::kCalls)
+        return;
+    const base::Members& members = team.members;
+    const uint64_t id = team.span ? team.span->id : static_cast<uint64_t>(team.state.segment.index);
+    TraceEvent& call = here.calls[static_cast<size_t>(here.n_calls - 1)];
+    call.word = ((id * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(members.pe(0))) * 0x9e3779b97f4a7c15 +
+                 static_cast<uint64_t>(members.pe(members.size - 1))) |
+                1;  // 0: none
+    call.pe = members.size;
+    const os::Locked lock(lock_);
+    call.number = ++collectives_[call.word];
 }
 
 void Profile::post_collective(const base::Call& call) {
@@ -295,7 +380,7 @@ void Profile::use_buffer(const base::Call&, const void*, size_t bytes, bool writ
 
 void Profile::allocate(const base::Call&, const void*, size_t) {
     const os::Locked lock(memory::symmetric->lock);
-    const uint64_t used = memory::symmetric->heap.bytes - memory::symmetric->allocator->free_bytes() - kHeapBytes;
+    const uint64_t used = memory::symmetric->heap.bytes - memory::symmetric->allocator->free_bytes() - heap_bytes();
     uint64_t most = most_heap_bytes_.load(std::memory_order_relaxed);
     while (most < used && !most_heap_bytes_.compare_exchange_weak(most, used, std::memory_order_relaxed)) {
     }

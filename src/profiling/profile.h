@@ -10,6 +10,7 @@
 
 #include "operations/observer.h"
 #include "profiling/counts.h"
+#include "profiling/trace.h"
 
 #include <pthread.h>
 #include <array>
@@ -22,7 +23,8 @@ namespace heddle::profiling {
 
 class Profile : public operations::Observer {
   public:
-    Profile();
+    // trace: where the calls go, too; null: nowhere.
+    explicit Profile(Trace* trace);
     ~Profile() override;
 
     bool issue(const operations::Operation& operation) override;
@@ -32,6 +34,10 @@ class Profile : public operations::Observer {
     void post_collective(const base::Call& call) override;
     void use_buffer(const base::Call& call, const void* buffer, size_t bytes, bool writes) override;
     void allocate(const base::Call& call, const void* block, size_t bytes) override;
+    void see(const void* word, size_t bytes) override;
+    void take_lock(const long* lock) override;
+    void give_lock(const long* lock) override;
+    void join_collective(const team::Team& team) override;
 
     // --- Nothing that a profile depends on.
     void order(const char*, shmem_ctx_t) override {}
@@ -51,7 +57,8 @@ class Profile : public operations::Observer {
     struct Place {
         base::Call call;
         shmem_ctx_t ctx = nullptr;
-        SiteName name;  // known from the start: the module may be closed before the end
+        SiteName name;               // known from the start: the module may be closed before the end
+        uint32_t number = kNoPlace;  // in the trace
         Counts counts;
         int last_pe = -1;  // the thread's alone, both: of its last operation here
         const char* last_end = nullptr;
@@ -79,6 +86,11 @@ class Profile : public operations::Observer {
         int depth = 0;                                                 // of waits within it
         int operations = 0;                                            // an operation under way may be made of others
         uint64_t since_quiet = 0, since_fence = 0, since_request = 0;  // operations
+        // For the trace: the calls that the thread is in, each within the one before, and the last one that has ended.
+        static constexpr int kCalls = 8;
+        std::array<TraceEvent, kCalls> calls = {};
+        int n_calls = 0;
+        TraceEvent* last_call = nullptr;
         uint64_t outside_ticks = 0;  // when the first of these since the last quiet had been issued, less library_ticks
     };
 
@@ -92,8 +104,10 @@ class Profile : public operations::Observer {
     static void end_runs(Thread& here);
     void open(Thread& here, Place& place, bool is_sample = false);
     void close(Thread& here);
+    void begin_call(Thread& here, const Place& place, const TraceEvent& event);
+    void end_call(Thread& here);
     uint32_t number_of(shmem_ctx_t ctx);
-    SiteName describe(const base::Call& call, shmem_ctx_t ctx, Kind kind);
+    SiteName describe(const base::Call& call, shmem_ctx_t ctx, Kind kind, uint32_t* number);
     static void leave_thread();
     void write(const Thread& thread, JobProfile* to, std::vector<Site>* sites);
 
@@ -101,10 +115,12 @@ class Profile : public operations::Observer {
     const uint64_t ticks_per_ms_;
     const uint64_t begin_ticks_;
     const int group_shift_;
+    Trace* const trace_;
     std::atomic<uint64_t> most_heap_bytes_{0};
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of what follows
     std::vector<std::unique_ptr<Thread>> threads_;
     std::map<shmem_ctx_t, uint32_t> contexts_;  // numbers
+    std::map<uint64_t, uint32_t> collectives_;  // of a team, so far
 };
 
 }  // namespace heddle::profiling

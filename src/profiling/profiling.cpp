@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/pe_local.h"
 #include "base/settings.h"
+#include "base/slow_event.h"
 #include "bootstrap/bootstrap.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
@@ -10,10 +11,14 @@
 #include "os/locked.h"
 #include "profiling/page.h"
 #include "profiling/profile.h"
+#include "profiling/trace_file.h"
 #include "progress/engine.h"
 
 #include <pthread.h>
+#include <cerrno>
+#include <clocale>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -21,52 +26,39 @@ namespace heddle::profiling {
 
 namespace {
 
-HEDDLE_PE_LOCAL base::PePointer<Profile> profile;
+// Lives as long as the process: threads may still know it.
+struct Observing {
+    std::unique_ptr<Trace> trace;
+    std::unique_ptr<Profile> profile;
+    std::vector<ClockOffset> offsets;  // of the nodes, at the start; in PE 0
+};
+HEDDLE_PE_LOCAL base::PePointer<Observing> here;
 
-JobProfile& own_area() {
-    return *reinterpret_cast<JobProfile*>(memory::symmetric->heap.base);
+size_t profile_bytes() {
+    return base::settings.is_profiled() ? (sizeof(JobProfile) + 63) / 64 * 64 : 0;
 }
 
-}  // namespace
-
-void start() {
-    if (!base::settings.is_profiled())
-        return;
-    if (operations::observer)
-        base::fatal("HEDDLE_PROFILE", "HEDDLE_CHAOS or HEDDLE_RACES is set, too: right would be one of them in a run");
-    profile = new Profile;
-    progress::engine->set_observed(true);
-    operations::observer = profile;
+size_t all_trace_bytes() {
+    return base::settings.is_traced() ? trace_bytes(base::settings.trace_size, bootstrap::job.n_pes) : 0;
 }
 
-// A thread that still runs, against the rules, may be inside: its counts stay.
-void stop() {
-    if (!profile)
-        return;
-    operations::observer = nullptr;
-    profile->end();
-    progress::engine->set_observed(false);
+// Where the profile lies, and the trace behind it.
+char* own_area() {
+    return reinterpret_cast<char*>(memory::symmetric->heap.base) + kScratchBytes;
+}
+char* own_trace() {
+    return own_area() + profile_bytes();
 }
 
-void describe_unlike(int profiled, int other, char* error, size_t error_bytes) {
-    snprintf(error, error_bytes,
-             "PE %d is profiled (HEDDLE_PROFILE), and PE %d is not: right would be the same on all PEs (mpirun -x "
-             "HEDDLE_PROFILE)",
-             profiled, other);
-}
-
-void forget() {
-    profile = nullptr;
+bool is_traced(int pe) {
+    return base::settings.is_traced() && pe < kTracedPes;
 }
 
 // PEs pass their profiles on in rounds: of 16 neighbors the first takes those of the others.
-void report(const char* function) {
-    if (!profile)
-        return;
+void report_profile(const char* function) {
     constexpr int kFanIn = 16;
-    JobProfile& mine = own_area();
-    memory::hand_out_heap(bootstrap::job.slot, kHeapBytes);
-    profile->write(&mine);
+    JobProfile& mine = *reinterpret_cast<JobProfile*>(own_area());
+    here->profile->write(&mine);
     bootstrap::barrier_of_world(function);
     const auto taken = std::make_unique<JobProfile>();
     for (int step = 1; step < bootstrap::job.n_pes; step *= kFanIn) {
@@ -81,12 +73,151 @@ void report(const char* function) {
     }
     if (bootstrap::job.pe == 0)
         print_and_write(mine);
-    // Threads may still know it.
-    static std::vector<std::unique_ptr<Profile>> ended;
+}
+
+// Of two nodes, at most.
+uint64_t error_of_clocks(const std::vector<ClockOffset>& at_end) {
+    uint64_t most = 0, second = 0;
+    for (size_t node = 0; node < at_end.size(); ++node) {
+        const uint64_t error = std::max(here->offsets[node].error_ns, at_end[node].error_ns);
+        second = std::max(second, std::min(most, error));
+        most = std::max(most, error);
+    }
+    return most + second;
+}
+
+// The traces of all PEs, in PE 0.
+JobTrace gather(const char* function, const std::vector<ClockOffset>& at_end) {
+    JobTrace job;
+    TraceHead& mine = here->trace->head();
+    const size_t most = (all_trace_bytes() - Trace::kHeadBytes) / TraceChunk::kBytes;
+    const uint64_t origin_ns = mine.begin.ns;
+    for (int pe = 0; pe < bootstrap::job.n_pes && is_traced(pe); ++pe) {
+        const auto head = std::make_unique<TraceHead>();
+        operations::slow_get(function, SHMEM_CTX_DEFAULT, head.get(), &mine, 1, sizeof *head, pe);
+        const size_t n = std::min<size_t>(head->chunks.load(std::memory_order_relaxed), most);
+        const std::unique_ptr<TraceChunk[]> chunks(new TraceChunk[n]);
+        for (size_t i = 0; i < n; ++i)
+            operations::slow_get(function, SHMEM_CTX_DEFAULT, &chunks[i],
+                                 own_trace() + Trace::kHeadBytes + i * TraceChunk::kBytes, 1, sizeof(TraceChunk), pe);
+        const auto node = static_cast<size_t>(bootstrap::job.node_of(pe));
+        job.pes.push_back(read_trace(pe, *head, chunks.get(), n, here->offsets[node], at_end[node], origin_ns));
+    }
+    job.clock_error_ns = error_of_clocks(at_end);
+    return job;
+}
+
+void write(const JobTrace& trace) {
+    // The program's locale may have another decimal point.
+    const locale_t c_locale = newlocale(LC_ALL_MASK, "C", locale_t{});
+    const locale_t before = uselocale(c_locale);
+    const char* const name = base::settings.trace;
+    FILE* const file = fopen(name, "w");
+    const bool is_written = file && write_trace(trace, find_arrows(trace), file);
+    const int error = errno;
+    if ((file && fclose(file) != 0) || !is_written) {
+        base::report("HEDDLE_TRACE", "%s cannot be written: %s", name, strerror(error));
+    } else {
+        fprintf(stderr, "heddle trace of %s: %zu of %d PEs, %zu events: %s\n", program_invocation_short_name,
+                trace.pes.size(), bootstrap::job.n_pes, trace.events(), name);
+        if (bootstrap::job.n_nodes > 1)
+            fprintf(stderr, "  clocks of the nodes agree within %.1f us\n",
+                    static_cast<double>(trace.clock_error_ns) * 1e-3);
+        if (trace.lost() != 0)
+            fprintf(stderr,
+                    "  %llu further events were lost: right would be a larger HEDDLE_TRACE_SIZE, or to trace less "
+                    "(shmem_pcontrol)\n",
+                    static_cast<unsigned long long>(trace.lost()));
+    }
+    uselocale(before);
+    freelocale(c_locale);
+}
+
+void report_trace(const char* function) {
+    std::vector<ClockOffset> at_end;
+    if (here->trace) {
+        TraceHead& head = here->trace->head();
+        head.end = os::both_clocks();
+        at_end = measure_clocks(function, head, true);
+    }
+    bootstrap::barrier_of_world(function);
+    if (bootstrap::job.pe == 0)
+        write(gather(function, at_end));
+    bootstrap::barrier_of_world(function);
+}
+
+}  // namespace
+
+size_t heap_bytes() {
+    return base::settings.is_timed() ? kScratchBytes + profile_bytes() + all_trace_bytes() : 0;
+}
+
+uint64_t tools() {
+    return heap_bytes() << 2 | uint64_t{base::settings.is_traced()} << 1 | uint64_t{base::settings.is_profiled()};
+}
+
+void start() {
+    if (!base::settings.is_timed())
+        return;
+    if (operations::observer)
+        base::fatal(base::settings.is_profiled() ? "HEDDLE_PROFILE" : "HEDDLE_TRACE",
+                    "HEDDLE_CHAOS or HEDDLE_RACES is set, too: right would be one of them in a run");
+    memory::hand_out_heap(bootstrap::job.slot, heap_bytes());
+    here = new Observing;
+    if (is_traced(bootstrap::job.pe))
+        here->trace = std::make_unique<Trace>(own_trace(), all_trace_bytes());
+    here->profile = std::make_unique<Profile>(here->trace.get());
+    progress::engine->set_observed(true);
+    operations::observer = here->profile.get();
+}
+
+void begin_trace(const char* function) {
+    if (!here || !here->trace)
+        return;
+    here->offsets = measure_clocks(function, here->trace->head(), false);
+    base::slow_event_sink.store(here->trace.get(), std::memory_order_release);  // pairs with base::find_slow_event_sink
+}
+
+void control(int level) {
+    if (Observing* const mine = here; mine && mine->trace)
+        mine->trace->turn(level != 0);
+}
+
+// A thread that still runs, against the rules, may be inside: its counts stay.
+void stop() {
+    if (!here)
+        return;
+    operations::observer = nullptr;
+    base::slow_event_sink.store(nullptr, std::memory_order_relaxed);
+    here->profile->end();
+    progress::engine->set_observed(false);
+}
+
+void describe_unlike(int other, char* error, size_t error_bytes) {
+    snprintf(error, error_bytes,
+             "PE %d and PE %d differ in HEDDLE_PROFILE, HEDDLE_TRACE or HEDDLE_TRACE_SIZE: right would be the same on "
+             "all PEs (mpirun -x HEDDLE_PROFILE)",
+             bootstrap::job.pe, other);
+}
+
+void forget() {
+    base::slow_event_sink.store(nullptr, std::memory_order_relaxed);
+    here = nullptr;
+}
+
+void report(const char* function) {
+    if (!here)
+        return;
+    if (base::settings.is_profiled())
+        report_profile(function);
+    if (base::settings.is_traced())
+        report_trace(function);
+    // Threads may still know them.
+    static std::vector<std::unique_ptr<Observing>> ended;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of PEs as threads
     const os::Locked locked(lock);
-    ended.emplace_back(profile);
-    profile = nullptr;
+    ended.emplace_back(here);
+    here = nullptr;
 }
 
 }  // namespace heddle::profiling

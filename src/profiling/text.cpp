@@ -1,9 +1,42 @@
 #include "profiling/text.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
 namespace heddle::profiling {
+
+namespace {
+
+// The bytes of the letter that begins there in UTF-8; 0: none does.
+size_t letter_bytes(const std::string& value, size_t at) {
+    const auto first = static_cast<unsigned char>(value[at]);
+    const size_t n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 4;
+    if (n == 4 && (first < 0xf0 || first > 0xf4))
+        return 0;
+    for (size_t i = 1; i < n; ++i)
+        if (at + i >= value.size() || (static_cast<unsigned char>(value[at + i]) & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+}  // namespace
+
+std::string quoted(const std::string& value) {
+    std::string text = "\"";
+    for (size_t i = 0; i < value.size();) {
+        const size_t n = letter_bytes(value, i);
+        const char c = value[i];
+        if (n == 0)
+            text += "\\ufffd";
+        else if (n == 1 && static_cast<unsigned char>(c) < 0x20)
+            text += print("\\u%04x", c);
+        else
+            text.append(c == '"' || c == '\\' ? "\\" : "").append(value, i, n);
+        i += std::max<size_t>(n, 1);
+    }
+    return text + '"';
+}
 
 std::string print(const char* format, ...) {
     va_list arguments, again;

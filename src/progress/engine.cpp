@@ -2,9 +2,11 @@
 
 #include "base/counters.h"
 #include "base/invariant.h"
+#include "base/slow_event.h"
 #include "os/own_thread.h"
 #include "os/pause.h"
 #include "os/process.h"
+#include "os/ticks.h"
 #include "os/topology.h"
 
 #include <sched.h>
@@ -149,7 +151,9 @@ bool Engine::do_slice(Task& task, uint64_t claims) {
     if (slice + 1 == slices_of(claims))  // no slice is left; relaxed, because a stale bit only costs a look
         open_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_relaxed);
     tsan::acquire(this);
+    uint64_t begin_ticks = base::find_slow_event_sink() ? os::ticks_now() : 0;
     task.slice(task.payload.object(), slice);
+    base::end_slow_event(base::SlowEvent::kCopy, &begin_ticks);
     tsan::release(this);
     // acq_rel: the thread that does the last slice sees what all others did.
     const uint32_t left = task.left.fetch_sub(1, std::memory_order_acq_rel);

@@ -2,6 +2,8 @@
 
 #include "base/counters.h"
 #include "base/invariant.h"
+#include "base/slow_event.h"
+#include "os/ticks.h"
 #include "os/yield.h"
 
 #include <unistd.h>
@@ -126,6 +128,7 @@ void WaitSteps::hand_over_duty() {
 void WaitSteps::wake_up() {
     if (!function_)
         return;
+    base::end_slow_event(base::SlowEvent::kSleep, &asleep_ticks_);
     if (policy_.show)
         policy_.show(nullptr, nullptr);
     policy_.own_sleepers.fetch_sub(1, std::memory_order_relaxed);
@@ -172,6 +175,8 @@ void WaitSteps::fall_asleep() {
     if (!function_)
         return;
     base::counters->sleeps.add();
+    if (base::find_slow_event_sink())
+        asleep_ticks_ = os::ticks_now();
     if (policy_.show)
         policy_.show(function_, line_);
     // Relaxed: only says how many cores are likely to be free.

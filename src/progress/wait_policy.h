@@ -282,6 +282,7 @@ class WaitSteps {
     const void* line_;
     uint64_t start_ns_;
     uint64_t start_cpu_ns_ = 0;  // of the thread; 0: not counted
+    uint64_t asleep_ticks_ = 0;  // since when, for a trace
     Phase phase_;
     // How long to watch the line at once: as long as this wait has lasted, up to the phase's end.
     uint64_t watch_ns_ = 1000;

@@ -131,8 +131,7 @@ bool join(const char*, char* error) {
     if (!bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;
-    if (base::settings.is_profiled())
-        base::settings.symmetric_size += profiling::kHeapBytes;
+    base::settings.symmetric_size += profiling::heap_bytes();
     base::debug_enabled = base::settings.debug;
     base::counters = &job.own_record().counters;
     base::on_fatal = report_fatal;
@@ -204,8 +203,8 @@ bool map(const char* function, char* error) {
 
 bool make_heap(const char*, char*) {
     memory::symmetric->allocator = new memory::Allocator(memory::node_memory.layout.heap_bytes);
-    if (base::settings.is_profiled())
-        memory::symmetric->allocator->allocate(profiling::kHeapBytes);  // the first block, at offset 0
+    if (const size_t bytes = profiling::heap_bytes(); bytes != 0)
+        memory::symmetric->allocator->allocate(bytes);  // the first block, at offset 0
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);
     return true;
 }
@@ -232,7 +231,7 @@ bool connect(const char* function, char* error) {
     if (this_pe.network_threads == 0) {
         if (job.n_nodes > 1 && base::settings.races && !agree_on_races(error, kErrorBytes))
             return false;
-        if (job.n_nodes > 1 && base::settings.is_profiled() && !agree_on_profile(error, kErrorBytes))
+        if (job.n_nodes > 1 && base::settings.is_timed() && !agree_on_profile(error, kErrorBytes))
             return false;
         this_pe.network_threads = os::count_threads() - threads;
         count_other_threads();
@@ -240,7 +239,7 @@ bool connect(const char* function, char* error) {
     return true;
 }
 
-bool run(const char*, char* error) {
+bool run(const char* function, char* error) {
     if (const char* reason = apply_progress(base::settings.progress)) {
         snprintf(error, kErrorBytes, "HEDDLE_PROGRESS=%s cannot be: %s; right would be auto", getenv("HEDDLE_PROGRESS"),
                  reason);  // the reason is about the policy asked for; auto is always possible
@@ -251,6 +250,7 @@ bool run(const char*, char* error) {
     count_other_threads();
     open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
+    profiling::begin_trace(function);
     report_start();
     return true;
 }

@@ -40,12 +40,14 @@ namespace {
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
 
 // The part of a PE's address blob behind its rails: the tool that all PEs must have; none is no part.
-constexpr char kRaces[] = "races", kProfile[] = "profile";
+constexpr char kRaces[] = "races", kProfile[] = "profile", kTrace[] = "trace", kBoth[] = "profile, trace";
 
 fabric::Part tool_part() {
     if (base::settings.races)
         return {kRaces, sizeof kRaces};
-    return base::settings.is_profiled() ? fabric::Part{kProfile, sizeof kProfile} : fabric::Part{};
+    if (!base::settings.is_traced())
+        return base::settings.is_profiled() ? fabric::Part{kProfile, sizeof kProfile} : fabric::Part{};
+    return base::settings.is_profiled() ? fabric::Part{kBoth, sizeof kBoth} : fabric::Part{kTrace, sizeof kTrace};
 }
 
 // Whether pe has the tool of this PE. False with the reason in error also where that cannot be told.
@@ -280,7 +282,7 @@ bool agree_on_profile(char* error, size_t error_bytes) {
     if (!has_same_tool(next, &has, error, error_bytes))
         return false;
     if (!has)
-        profiling::describe_unlike(job.pe, next, error, error_bytes);
+        profiling::describe_unlike(next, error, error_bytes);
     return has;
 }
 

@@ -5,6 +5,7 @@
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/observer.h"
+#include "profiling/profiling.h"
 #include "runtime/exit.h"
 #include "runtime/runtime.h"
 
@@ -49,6 +50,10 @@ void global_exit(const char* function, int status) {
 int my_pe(const char* function) {
     require_running(function);
     return job.pe;
+}
+
+void pcontrol(int level) {
+    profiling::control(level);
 }
 
 int n_pes(const char* function) {

@@ -24,6 +24,8 @@ void finalize(const base::Call& call);
 void finalize_at_exit();
 void query_initialized(const char* function, int* initialized);
 void query_thread(const char* function, int* provided);
+// Section 10.1.1. Also before init and behind finalize, where it does nothing.
+void pcontrol(int level);
 [[noreturn]] void global_exit(const char* function, int status);
 int my_pe(const char* function);
 int n_pes(const char* function);

@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "operations": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team"],
     "checking": ["base", "os", "sync", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations"],
     "collective": ["base", "os", "sync", "progress", "memory", "fabric", "context", "team", "operations"],
-    "profiling": ["base", "os", "progress", "bootstrap", "memory", "context", "operations"],
+    "profiling": ["base", "os", "progress", "bootstrap", "memory", "team", "context", "operations"],
     "runtime": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations",
                 "checking", "profiling", "collective"],
     "entry": ["operations", "collective", "runtime"],

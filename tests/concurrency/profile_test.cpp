@@ -59,6 +59,46 @@ TEST_P(ProfileTest, CountsWhatAllThreadsDo) {
     }
     unsetenv("HEDDLE_PROFILE");
 }
+
+// Events of a traced job with that name.
+uint64_t events_of(const std::string& text, const std::string& function) {
+    uint64_t sum = 0;
+    const std::string name = "{\"name\": \"" + function + "\"";
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) ++sum;
+    return sum;
+}
+
+TEST_P(ProfileTest, TracesWhatAllThreadsDo) {
+    const std::string file = testing::TempDir() + "trace_" + std::to_string(getpid()) + ".json";
+    setenv("HEDDLE_TRACE", file.c_str(), 1);
+    for (int round = 0; round < 2; ++round) {
+        run_job([&](int pe) {
+            auto* const words = symmetric<uint64_t>(static_cast<size_t>(n_threads()));
+            long* const lock = symmetric<long>(1);
+            run_threads([&](int thread) {
+                const int other = (pe + 1) % n_pes();
+                for (uint64_t i = 1; i <= 400; ++i) {
+                    shmem_uint64_put_signal(words, words, 0, words + thread, i, SHMEM_SIGNAL_SET, other);
+                    shmem_signal_wait_until(words + thread, SHMEM_CMP_GE, i);
+                    shmem_quiet();
+                }
+            });
+            for (int i = 0; i < 20; ++i) {
+                shmem_set_lock(lock);
+                shmem_clear_lock(lock);
+            }
+            shmem_barrier_all();
+        });
+        const std::string text = text_of(file);
+        const auto threads = static_cast<uint64_t>(n_pes() * n_threads());
+        EXPECT_EQ(events_of(text, "shmem_uint64_put_signal"), 400 * threads);
+        EXPECT_EQ(events_of(text, "shmem_quiet"), 400 * threads);
+        EXPECT_EQ(events_of(text, "gives a lock back"), 20 * static_cast<uint64_t>(n_pes()));
+        EXPECT_NE(text.find("\"lost_events\": 0"), std::string::npos);
+        std::filesystem::remove(file);
+    }
+    unsetenv("HEDDLE_TRACE");
+}
 HEDDLE_FOR_ALL_SHAPES(ProfileTest);
 
 }  // namespace

@@ -46,7 +46,7 @@ static void small_gets(void) {
 static void small_puts(void) {
     static long own[kCalls];
     if (sick)
-        for (int round = 0; round < 300; ++round)
+        for (int round = 0; round < 2000; ++round)
             for (int i = 0; i < kCalls; ++i) shmem_long_p(&words[i], own[i], right);  // small-puts
     else
         shmem_long_put(words, own, kCalls, right);

@@ -9,6 +9,7 @@
 #include "base/lifecycle.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/slow_event.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/node/reduce.h"
 #include "collective/plan.h"
@@ -42,6 +43,7 @@ struct PeState {
     bool debug_enabled = base::debug_enabled;
     base::Counters* counters = base::counters;
     base::Lifecycle lifecycle = base::lifecycle;
+    base::SlowEventSink* slow_event_sink = base::slow_event_sink.load(std::memory_order_relaxed);
     base::Settings settings = base::settings;
     bootstrap::Job job = bootstrap::job;
     progress::WaitPolicy* wait_policy = progress::wait_policy;
@@ -68,6 +70,7 @@ struct PeState {
         base::debug_enabled = debug_enabled;
         base::counters = counters;
         base::lifecycle = lifecycle;
+        base::slow_event_sink.store(slow_event_sink, std::memory_order_relaxed);
         base::settings = settings;
         bootstrap::job = job;
         progress::wait_policy = wait_policy;

@@ -891,7 +891,7 @@ int shmem_complexf_sum_exscan(shmem_team_t team, heddle_complexf *dest, const he
 void shmem_set_lock(long *lock) { heddle::operations::set_lock(HEDDLE_CALL("shmem_set_lock"), lock); }
 void shmem_clear_lock(long *lock) { heddle::operations::clear_lock(HEDDLE_CALL("shmem_clear_lock"), lock); }
 int shmem_test_lock(long *lock) { return heddle::operations::test_lock(HEDDLE_CALL("shmem_test_lock"), lock); }
-void shmem_pcontrol(int level, ...) { static_cast<void>(level); }
+void shmem_pcontrol(int level, ...) { heddle::runtime::pcontrol(level); }
 void start_pes(int npes) { static_cast<void>(npes); heddle::runtime::init_or_die("start_pes"); }
 int _my_pe(void) { return heddle::runtime::my_pe("_my_pe"); }
 int _num_pes(void) { return heddle::runtime::n_pes("_num_pes"); }

@@ -2,6 +2,7 @@
 
 #include "base/counters.h"
 #include "base/error.h"
+#include "base/slow_event.h"
 #include "fabric/transport/address_blob.h"
 #include "os/asymmetric_fence.h"
 #include "os/memfd.h"
@@ -263,7 +264,7 @@ Endpoint* Channel::connect(int pe) {
     if (!copy)
         base::fatal("network", "no memory for a message of %zu bytes", mine_bytes);
     memcpy(copy, mine, mine_bytes);
-    send_to(made, ConnectHeader{}, copy, mine_bytes, false, free, copy);
+    send_to(made, pe, ConnectHeader{}, copy, mine_bytes, false, free, copy);
     return made;
 }
 
@@ -278,12 +279,13 @@ void Channel::send_message(int pe, Header header, const char* body, size_t bytes
         return;
     if (header.kind == MessageKind::kRecords)
         piggyback_ack(pe, &header);
-    send_to(to, header, body, bytes, large, done, argument);
+    send_to(to, pe, header, body, bytes, large, done, argument);
 }
 
-void Channel::send_to(Endpoint* to, Header header, const char* body, size_t bytes, bool large, Done done,
+void Channel::send_to(Endpoint* to, int pe, Header header, const char* body, size_t bytes, bool large, Done done,
                       void* argument) {
     base::counters->messages_sent.add_cheaply();
+    base::note_slow_event(base::SlowEvent::kMessageSent, pe, bytes);
     header.token = config_.token;
     header.pe = config_.pe;
     config_.api->send(config_.transport, number_, to, &header, body, bytes, large, done, argument);
@@ -367,6 +369,7 @@ void Channel::arrived(const Header& header, const char* body, size_t bytes) {
     if (!is_from_job(header))
         return;
     base::counters->messages_received.add_cheaply();
+    base::note_slow_event(base::SlowEvent::kMessageReceived, header.pe, bytes);
     if (header.sequence != 0)
         base::fatal("network", "PE %d has another HEDDLE_RAIL_LOSS than this one: right would be the same on all PEs",
                     header.pe);
@@ -440,6 +443,7 @@ void Channel::announced(const Header& header, size_t bytes, Arrival* arrival) {
     if (!is_from_job(header))
         return refuse(arrival);
     base::counters->messages_received.add_cheaply();
+    base::note_slow_event(base::SlowEvent::kMessageReceived, header.pe, bytes);
     switch (header.kind) {
         case MessageKind::kLargeData: {
             const auto data = header.as<LargeDataHeader>();

@@ -269,7 +269,8 @@ class Channel {
     bool send_short(int pe);
     Endpoint* connect(int pe);
     Endpoint* large_endpoint_of(int pe);
-    void send_to(Endpoint* to, Header header, const char* body, size_t bytes, bool large, Done done, void* argument);
+    void send_to(Endpoint* to, int pe, Header header, const char* body, size_t bytes, bool large, Done done,
+                 void* argument);
     void send_gathered(int pe, GatheredMessage* message);
     void piggyback_ack(int pe, Header* header);
     Inbound& inbound_of(int pe, uint32_t stream_set);
