@@ -77,10 +77,12 @@ int64_t first_loss_ns(const JobTrace& trace) {
 
 struct ArrowSearch {
     const JobTrace& trace;
-    std::unordered_map<int, Events> stores = {};      // by target
-    std::unordered_map<uint64_t, Events> gives = {};  // of locks, by word
-    std::map<std::pair<uint64_t, uint32_t>, Events> collectives = {};
-    std::vector<Arrow> arrows = {};
+    std::unordered_map<int, Events> stores;      // by target
+    std::unordered_map<uint64_t, Events> gives;  // of locks, by word
+    std::map<std::pair<uint64_t, uint32_t>, Events> collectives;
+    std::vector<Arrow> arrows;
+
+    explicit ArrowSearch(const JobTrace& of) : trace(of) {}
 
     void sort_in(const TimedEvent& event) {
         if (is_store(event))
@@ -184,7 +186,7 @@ PeTrace read_trace(int pe, const TraceHead& head, const TraceChunk* chunks, size
 }
 
 std::vector<Arrow> find_arrows(const JobTrace& trace) {
-    ArrowSearch find{trace};
+    ArrowSearch find(trace);
     bool has_gaps = false;
     for (const PeTrace& pe : trace.pes) {
         has_gaps |= pe.was_paused;

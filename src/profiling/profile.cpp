@@ -204,7 +204,10 @@ void Profile::begin_call(Thread& here, const Place& place, const TraceEvent& eve
 }
 
 void Profile::end_call(Thread& here) {
-    if (here.n_calls == 0 || --here.n_calls >= Thread::kCalls)
+    if (here.n_calls == 0)
+        return;
+    --here.n_calls;
+    if (here.n_calls >= Thread::kCalls)
         return;
     TraceEvent& call = here.calls[static_cast<size_t>(here.n_calls)];
     call.end = os::ticks_now();
