@@ -18,6 +18,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import out_of_line
 import python_bindings
 import reference
 
@@ -449,6 +450,8 @@ WRITERS = {
     "src/entry/generated/shims.cpp": shims_cpp,
     "src/entry/generated/inline_exports.c": inline_exports_c,
     **python_bindings.files(NOTICE, load),
+    **out_of_line.files(NOTICE, (function for table in TABLES for function in functions_of(load(table))
+                                 if function.inline)),
 }
 
 

@@ -27,6 +27,7 @@ HEDDLE_CHOICE(RailOrder, kRail, kReorder)
 HEDDLE_CHOICE(RailLoss, kEnd, kContinue)
 HEDDLE_CHOICE(NetTransport, kAuto, kUcx)
 HEDDLE_CHOICE(Protocol, kAuto, kAm, kRma)
+HEDDLE_CHOICE(OutOfLine, kAuto, k1, k0)
 HEDDLE_CHOICE(Launch, kAuto, kAlone, kPmix, kPmi, kPmi2, kEnv)
 
 #undef HEDDLE_CHOICE

@@ -18,7 +18,8 @@ struct Settings {
 #include "base/settings.def"
 
     // The program's operations take the slow path, where an observer may be told of them (operations/observer.h): in
-    // checked runs, and where the run is profiled or traced.
+    // checked runs, where the run is profiled or traced, and where operations are called out of line
+    // (operations/out_of_line.h).
     bool observed;
     bool is_profiled() const { return profile[0] != '\0'; }
     bool is_traced() const { return trace[0] != '\0'; }

@@ -1,6 +1,7 @@
 #include "operations/caller.h"
 
 #include "operations/observer.h"
+#include "operations/out_of_line.h"
 
 #include <link.h>
 #include <unwind.h>
@@ -129,6 +130,8 @@ base::Call at_caller_of_wait(const base::Call& call) {
 
 base::Call at_caller(const base::Call& call) {
     const void* const from = std::exchange(called_from, nullptr);
+    if (called_out_of_line_from)
+        return {call.function, called_out_of_line_from};
     if (is_of_program(call.caller))
         return call;
     return {call.function, is_of_program(from) ? from : find_caller(call.function)};

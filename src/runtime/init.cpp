@@ -25,6 +25,7 @@
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
+#include "operations/out_of_line.h"
 #include "os/locked.h"
 #include "os/memfd.h"
 #include "os/process.h"
@@ -103,6 +104,7 @@ void close_hot_path() {
     context::stream_sets_epoch().fetch_add(1, std::memory_order_relaxed);
     publish(false);
     team::close_peer_tables();
+    operations::stop_out_of_line();
 }
 
 // Runs in the child of a fork, which is no PE: nothing may run in it, and it has none of its parent's threads.
@@ -135,7 +137,7 @@ bool join(const char*, char* error) {
     base::debug_enabled = base::settings.debug;
     base::counters = &job.own_record().counters;
     base::on_fatal = report_fatal;
-    return true;
+    return operations::start_out_of_line(error, kErrorBytes);
 }
 
 bool poll_all() {

@@ -19,6 +19,7 @@
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "operations/observer.h"
+#include "operations/out_of_line.h"
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
@@ -52,6 +53,7 @@ struct PeState {
     progress::Engine* engine = progress::engine;
     context::Contexts* contexts = context::contexts;
     operations::Observer* observer = operations::observer;
+    const operations::OutOfLineTable* out_of_line = operations::out_of_line;
     context::RequestPool* request_pool = context::request_pool;
     collective::PlanPool* plan_pool = collective::plan_pool;
     collective::PostedGroups* posted_groups = collective::posted_groups;
@@ -79,6 +81,7 @@ struct PeState {
         progress::engine = engine;
         context::contexts = contexts;
         operations::observer = observer;
+        operations::out_of_line = out_of_line;
         context::request_pool = request_pool;
         collective::plan_pool = plan_pool;
         collective::posted_groups = posted_groups;
