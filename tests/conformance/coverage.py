@@ -1,8 +1,9 @@
 """Every function of api/openshmem.toml and shmemx.toml must be called by the program that families.py names for it.
 
-    coverage.py BIN RECORDER OSHRUN       BIN holds conformance_<program>_calls, and _generic where there are tables
+    coverage.py BIN RECORDER OSHRUN WAY      BIN holds conformance_<program>_WAY, and _generic where there are tables
 
-Runs each program on two PEs under the recorder (recorder.py), then prints each function not called, and exits 1.
+Runs each program on two PEs under the recorder (recorder.py), then prints each function not called, and exits 1. WAY is
+calls, or inline: then the recorder is a tool that the programs were not compiled for (tests/interposition).
 The programs of the generics also check, call by call, that the generic reached the function of the right type.
 """
 
@@ -50,16 +51,16 @@ def expected_of_generics(families, program):
 
 
 def main():
-    binaries, recorder, oshrun = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    binaries, recorder, oshrun, way = pathlib.Path(sys.argv[1]), *sys.argv[2:]
     families = all_families()
     missing = []
     with tempfile.TemporaryDirectory() as folder:
         for program, names in expected_by_program(families).items():
-            called = run(oshrun, recorder, binaries / f"conformance_{program}_calls", ARGUMENTS.get(program, []),
+            called = run(oshrun, recorder, binaries / f"conformance_{program}_{way}", ARGUMENTS.get(program, []),
                          EXPECTED_STATUS.get(program, 0), pathlib.Path(folder))
             missing += [f"{program}: {name}" for name in sorted(names - called)]
         for program in TABLE_PROGRAMS:
-            if not expected_of_generics(families, program):
+            if way != "calls" or not expected_of_generics(families, program):
                 continue
             called = run(oshrun, recorder, binaries / f"conformance_{program}_generic", [], 0, pathlib.Path(folder))
             missing += [f"{program}, by generics: {name}"

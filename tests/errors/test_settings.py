@@ -23,6 +23,7 @@ MALFORMED += [("HEDDLE_BROADCAST", "bounce", "auto|inline|push|pull"),
               ("HEDDLE_SCAN", "push", "auto|inline|bounce|sliced"),
               ("HEDDLE_COLLECTIVE_THREADS", "4", "auto|one|all"),
               ("HEDDLE_VECTOR", "sse", "auto|baseline|avx2|avx512")]
+MALFORMED += [("HEDDLE_OUT_OF_LINE", value, "auto|1|0") for value in ["yes", "2", "", "-1"]]
 MALFORMED += [("HEDDLE_MONITOR", "quick", "auto|none|umwait|mwaitx|wfe|fake")]
 MALFORMED += [("HEDDLE_NET_TRANSPORT", value, "auto|ucx") for value in ["ucxx", "UCX", "tcp", ""]]
 MALFORMED += [("HEDDLE_PROGRESS", value, "auto|manual|thread|thread:spin|thread:monitor|thread:block")
