@@ -114,7 +114,8 @@ uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* fun
 uint64_t heddle_slow_amo(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
                          enum heddle_amo_op op, const char* function, shmem_ctx_t ctx) {
     if (HEDDLE_IS_OUT_OF_LINE)
-        if (const Called called = call_value(HEDDLE_CALLER, function, ctx, dest, operand, compare, pe); called.is_called)
+        if (const Called called = call_value(HEDDLE_CALLER, function, ctx, dest, operand, compare, pe);
+            called.is_called)
             return called.result;
     return heddle_own_amo(dest, operand, pe, compare, bytes, op, function, ctx);
 }
@@ -135,8 +136,7 @@ void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, 
 
 void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
                          enum heddle_amo_op op, const char* function, shmem_ctx_t ctx) {
-    if (HEDDLE_IS_OUT_OF_LINE &&
-        call_value(HEDDLE_CALLER, function, ctx, dest, operand, compare, pe, fetch).is_called)
+    if (HEDDLE_IS_OUT_OF_LINE && call_value(HEDDLE_CALLER, function, ctx, dest, operand, compare, pe, fetch).is_called)
         return;
     heddle_own_amo_nbi(fetch, dest, operand, pe, compare, bytes, op, function, ctx);
 }

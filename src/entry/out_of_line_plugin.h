@@ -28,7 +28,6 @@ void write(void* to, T value) {
 
 }  // namespace heddle::operations
 
-#define HEDDLE_OUT_OF_LINE_TABLE(functions)                                                                \
-    extern "C" __attribute__((visibility("default"))) const heddle::operations::OutOfLineTable             \
-        heddle_out_of_line_1;                                                                              \
+#define HEDDLE_OUT_OF_LINE_TABLE(functions)                                                                          \
+    extern "C" __attribute__((visibility("default"))) const heddle::operations::OutOfLineTable heddle_out_of_line_1; \
     const heddle::operations::OutOfLineTable heddle_out_of_line_1 = {std::begin(functions), std::size(functions)};

@@ -50,7 +50,7 @@ bool start_out_of_line(char* error, size_t error_bytes) {
         snprintf(error, error_bytes,
                  "%s, so operations are to be called out of line, which cannot be: %s; right would be an installation "
                  "with %s, or HEDDLE_OUT_OF_LINE=0",
-                 reason, library ? "the plugin is of another version" : dlerror(), kPlugin);
+                 reason, library ? "its table is of another version of Heddle" : dlerror(), kPlugin);
         return false;
     }
     HEDDLE_DEBUG("init", "operations are called out of line: %s", reason);

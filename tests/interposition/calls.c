@@ -30,7 +30,8 @@ static void* call_all(void* thread) {
         want("shmem_ctx_double_g", shmem_ctx_double_g(SHMEM_CTX_DEFAULT, &number[t], right) == right + 0.5 * t);
     for (int i = 0; i < 3; ++i) shmem_putmem(text[t][i], source, sizeof source, right);
     for (int i = 0; i < 2; ++i) want("shmem_int_atomic_fetch_add", shmem_int_atomic_fetch_add(&sum, 3, 0) % 3 == 0);
-    for (int i = 0; i < 4; ++i) shmem_longdouble_p(&wide[t][i], i + 0.25L * t, right); /* 16 bytes: no register of integers */
+    for (int i = 0; i < 4; ++i)
+        shmem_longdouble_p(&wide[t][i], i + 0.25L * t, right); /* 16 bytes: no register of integers */
     shmem_quiet();
     shmem_getmem(back, text[t][2], sizeof back, right); /* what this thread has put */
     for (int i = 0; i < 40; ++i) want("shmem_getmem", back[i] == source[i]);

@@ -52,7 +52,7 @@ static void change(uintptr_t bias, const ElfW(Rela) * relocation, size_t bytes, 
 
 static int change_module(struct dl_phdr_info* module, size_t size, void* unused) {
     const ElfW(Dyn)* entry = NULL;
-    const ElfW(Rela) *calls = NULL, *data = NULL;
+    const ElfW(Rela)* calls = NULL, *data = NULL;
     const ElfW(Sym)* symbols = NULL;
     const char* names = NULL;
     size_t calls_bytes = 0, data_bytes = 0;
@@ -95,4 +95,6 @@ __attribute__((constructor)) static void begin(void) {
     dlopen_of_libc = dlopen;
     dl_iterate_phdr(change_module, NULL);
 }
-__attribute__((destructor)) static void end(void) { write_counts(counts, 2); }
+__attribute__((destructor)) static void end(void) {
+    write_counts(counts, 2);
+}

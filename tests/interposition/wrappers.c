@@ -8,14 +8,13 @@
 #include <pshmem.h>
 #include <string.h>
 
-static struct count counts[] = {{"shmem_long_p", 0},       {"shmem_ctx_double_g", 0},
-                                {"shmem_putmem", 0},       {"shmem_int_atomic_fetch_add", 0},
-                                {"shmem_longdouble_p", 0}, {"shmem_pcontrol", 0},
-                                {"shmem_barrier_all", 0},  {"pcontrol_level_3", 0}};
+static struct count counts[] = {
+    {"shmem_long_p", 0},       {"shmem_ctx_double_g", 0}, {"shmem_putmem", 0},      {"shmem_int_atomic_fetch_add", 0},
+    {"shmem_longdouble_p", 0}, {"shmem_pcontrol", 0},     {"shmem_barrier_all", 0}, {"pcontrol_level_3", 0}};
 
 /* The name of the symbol is not that of the function, of which the header has an inlined body. */
-#define WRAPPER(result, name, parameters)                                   \
-    result tool_##name parameters __asm__(#name);                           \
+#define WRAPPER(result, name, parameters)         \
+    result tool_##name parameters __asm__(#name); \
     __attribute__((visibility("default"))) result tool_##name parameters
 #ifdef BY_NEXT
 #define NEXT(name) ((__typeof(name)*)dlsym(RTLD_NEXT, #name))
@@ -62,4 +61,6 @@ __attribute__((visibility("default"))) void tool_shmem_pcontrol(int level, ...) 
 }
 #endif
 
-__attribute__((destructor)) static void end(void) { write_counts(counts, (int)(sizeof counts / sizeof counts[0])); }
+__attribute__((destructor)) static void end(void) {
+    write_counts(counts, (int)(sizeof counts / sizeof counts[0]));
+}

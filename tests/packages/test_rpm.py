@@ -15,7 +15,8 @@ SOURCE = Path(__file__).resolve().parents[2]
 CONTENTS = {
     "heddle": ["/usr/bin/oshrun", "/usr/bin/heddle-info", "/usr/bin/heddle-status", "/usr/lib64/heddle/check_pe",
                "/usr/share/man/man1/oshrun.1*"],
-    "heddle-libs": ["/usr/lib64/libheddle.so.1", f"/usr/lib64/libheddle.so.{VERSION}"],
+    "heddle-libs": ["/usr/lib64/libheddle.so.1", f"/usr/lib64/libheddle.so.{VERSION}",
+                    "/usr/lib64/heddle/libheddle_out_of_line.so"],
     "heddle-devel": ["/usr/bin/oshcc", "/usr/bin/oshc++", "/usr/include/heddle/shmem.h", "/usr/lib64/libheddle.so",
                      "/usr/lib64/pkgconfig/heddle.pc", "/usr/lib64/cmake/Heddle/HeddleConfig.cmake",
                      "/usr/share/man/man3/shmem_put.3*"],
