@@ -1,5 +1,5 @@
-"""What src/ knows of the inlined functions by name: the plugin that calls each of them by its symbol, and the hashes of
-their names, by which the library looks for definitions of others (docs/decisions/0083)."""
+"""What src/ knows of the inlined functions by name: the plugin that calls each of them by its symbol, and the hashes
+of their names, by which the library looks for definitions of others (docs/decisions/0083)."""
 
 from __future__ import annotations
 

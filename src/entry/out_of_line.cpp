@@ -1,10 +1,8 @@
 // The slow path as inlined code of programs calls it (heddle/abi.h): a look whether operations are called out of line
-// (operations/out_of_line.h), and then the library's own slow path (slow_path.cpp), which is called last, so that it sees
-// the program's return address. What is inlined in the library itself calls its own slow path (src/CMakeLists.txt).
+// (operations/out_of_line.h), and a jump to the library's own slow path (slow_path.cpp). That so sees the program's
+// return address. Inlined code of the library calls its own slow path at once (src/CMakeLists.txt).
 #define HEDDLE_COLD  // as in slow_path.cpp
 #include "operations/out_of_line.h"
-
-#include <heddle/hot_path.h>
 
 #undef heddle_slow_put
 #undef heddle_slow_get
@@ -66,7 +64,7 @@ struct Called {
 }  // namespace
 
 // True in the rare case: operations are called out of line. And the place of the program's call.
-#define HEDDLE_IS_OUT_OF_LINE HEDDLE_UNLIKELY(operations::out_of_line != nullptr)
+#define HEDDLE_IS_OUT_OF_LINE __builtin_expect(operations::out_of_line != nullptr, 0)
 #define HEDDLE_CALLER __builtin_return_address(0)
 
 #pragma GCC visibility push(default)

@@ -1,6 +1,6 @@
-// Whether functions of this library are interposed: the dynamic linker binds a name to the definition in the first module
-// that has one. What is loaded ahead (LD_PRELOAD), the program, and libraries that it was linked with before this one come
-// first. Threads: any.
+// Whether functions of this library are interposed: the dynamic linker binds a name to the definition in the first
+// module that has one. The program, what is loaded ahead (LD_PRELOAD), and libraries that the program was linked with
+// before this one come first. Threads: any.
 #pragma once
 
 #include <cstddef>

@@ -12,11 +12,11 @@ int main(int argc, char** argv) {
     if (strcmp(way, "init_thread") == 0) {
         int provided = -1;
         const int first = shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
-        for (const char* name : {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "HEDDLE_BARRIER", "HEDDLE_MONITOR",
-                                 "HEDDLE_PROGRESS", "HEDDLE_SPIN_US", "HEDDLE_YIELD_US", "HEDDLE_BROADCAST",
-                                 "HEDDLE_COLLECT", "HEDDLE_FCOLLECT", "HEDDLE_ALLTOALL", "HEDDLE_REDUCE", "HEDDLE_SCAN",
-                                 "HEDDLE_COLLECTIVE_THREADS", "HEDDLE_VECTOR", "HEDDLE_NET_TRANSPORT",
-                                 "HEDDLE_OUT_OF_LINE"})
+        for (const char* name :
+             {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "HEDDLE_BARRIER", "HEDDLE_MONITOR", "HEDDLE_PROGRESS",
+              "HEDDLE_SPIN_US", "HEDDLE_YIELD_US", "HEDDLE_BROADCAST", "HEDDLE_COLLECT", "HEDDLE_FCOLLECT",
+              "HEDDLE_ALLTOALL", "HEDDLE_REDUCE", "HEDDLE_SCAN", "HEDDLE_COLLECTIVE_THREADS", "HEDDLE_VECTOR",
+              "HEDDLE_NET_TRANSPORT", "HEDDLE_OUT_OF_LINE"})
             unsetenv(name);
         const int second = shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
         printf("returned %d, then %d\n", first, second);

@@ -1,7 +1,7 @@
 """Writes C of all functions of the tables in api, for test_every_function.py.
 
-    make_sources.py wrappers OUTPUT.c    a tool: each function counts, and calls the next definition of its name or, with
-                                         -DBY_TWIN, its second name (pshmem_, pshmemx_)
+    make_sources.py wrappers OUTPUT.c    a tool: each function counts, and calls the next definition of its name or,
+                                         with -DBY_TWIN, its second name (pshmem_, pshmemx_)
     make_sources.py calls OUTPUT.c       a program: each thread of each PE calls each inlined function TIMES() times
 """
 

@@ -134,15 +134,15 @@ def test_the_start_without_a_tool_loads_nothing(made, calls):
 @pytest.mark.parametrize("lacks", ["libheddle_out_of_line.so", None])
 def test_an_installation_without_the_plugin(made, calls, lacks):
     folder = made.folder / f"without_{lacks}"
-    shutil.copytree(BUILD / "lib", folder, symlinks=True, ignore=shutil.ignore_patterns("*.a", *([lacks] if lacks else [])))
+    shutil.copytree(BUILD / "lib", folder, symlinks=True, ignore=shutil.ignore_patterns("*.a", lacks or "*.a"))
     settings = {"LD_LIBRARY_PATH": str(folder), "HEDDLE_OUT_OF_LINE": "1"}
     if not lacks:
         made.run(calls, n=1, **settings)
         return
     said = made.run(calls, n=1, status=1, **settings).stderr
-    assert re.search(r"shmem_init_thread: HEDDLE_OUT_OF_LINE=1, so operations are to be called out of line, which cannot be: "
-                     r".*libheddle_out_of_line.so: cannot open shared object file: .*; right would be an installation with "
-                     r"libheddle_out_of_line.so, or HEDDLE_OUT_OF_LINE=0", said), said
+    assert re.search(r"shmem_init_thread: HEDDLE_OUT_OF_LINE=1, so operations are to be called out of line, which "
+                     r"cannot be: .*libheddle_out_of_line.so: cannot open shared object file: .*; right would be an "
+                     r"installation with libheddle_out_of_line.so, or HEDDLE_OUT_OF_LINE=0", said), said
 
 
 @pytest.mark.parametrize("way", ["tool", "setting"])
@@ -168,8 +168,6 @@ def test_checked_runs(made, calls, twins, setting):
 
 
 def test_mistakes_are_told_at_the_programs_place(made, twins):
-    (made.folder / "wrong.c").write_text('#include <shmem.h>\nstatic long x;\nint main(void) {\n    shmem_init();\n'
-                                         '    shmem_long_p(&x, 1, 5);\n    return 0;\n}\n')
     wrong = made.make("wrong", "wrong.c")
     plain = made.run(wrong, n=1, status=1).stderr
     assert "shmem_long_p" in plain and "pe 5 is out of range" in plain and "wrong" in plain
@@ -179,15 +177,31 @@ def test_mistakes_are_told_at_the_programs_place(made, twins):
 
 def test_children_of_forks(made):
     """They are no PEs, with a tool or without one."""
-    (made.folder / "forks.c").write_text(
-        '#include <shmem.h>\n#include <sys/wait.h>\n#include <unistd.h>\nstatic long x;\nint main(void) {\n'
-        '    int status;\n    shmem_init();\n    if (fork() == 0) {\n        shmem_long_p(&x, 1, 0);\n        _exit(0);\n'
-        '    }\n    wait(&status);\n    shmem_long_p(&x, 2, 0);\n    status = status == 0 || x != 2;\n'
-        '    shmem_finalize();\n    return status;\n}\n')
     forks = made.make("forks", "forks.c")
     plain = made.run(forks, n=1).stderr
     assert "shmem_long_p" in plain
     assert made.run(forks, n=1, HEDDLE_OUT_OF_LINE="1").stderr == plain
+
+
+def test_cpp(made, twins):
+    """The overloads and the C++20 header are functions of C in the end."""
+    source = made.folder / "objects.cpp"
+    source.write_text("#include <shmem.hpp>\nstatic long x;\n"
+                      "int main() {\n    shmem_init();\n    shmem_p(&x, 5L, 0);\n    shmem_finalize();\n}\n")
+    subprocess.run([BUILD / "bin/oshc++", "-std=c++20", "-O2", source, "-o", made.folder / "objects"], check=True,
+                   timeout=LIMIT_S)
+    assert counted(made, made.folder / "objects", tool=twins) == {"shmem_long_p": 2}
+
+
+@pytest.mark.skipif(not (BUILD / "lib/heddle/fortran/shmem.mod").exists(), reason="no Fortran module")
+def test_fortran(made, twins):
+    source = made.folder / "module.f90"
+    source.write_text("program module_user\n  use shmem\n  use iso_c_binding\n  integer(c_long), save, target :: x\n"
+                      "  call shmem_init()\n  call shmem_long_p(x, 5_c_long, 0)\n  call shmem_finalize()\n"
+                      "end program\n")
+    subprocess.run([BUILD / "bin/oshfort", source, "-o", made.folder / "module"], check=True, timeout=LIMIT_S)
+    assert counted(made, made.folder / "module", tool=twins) == {"shmem_long_p": 2}
+    assert counted(made, made.folder / "module", tool=twins, HEDDLE_OUT_OF_LINE="1") == {"shmem_long_p": 2}
 
 
 @pytest.mark.skipif(not shutil.which("ltrace"), reason="no ltrace")
@@ -195,7 +209,8 @@ def test_ltrace(made, calls):
     """It sees the library's functions as they are entered; without the setting, none of those that are inlined."""
 
     def seen(**settings):
-        run = made.run(calls, n=1, before=["ltrace", "-f", "-x", "shmem_long_p@libheddle.so*", "-e", "none"], **settings)
+        ltrace = ["ltrace", "-f", "-x", "shmem_long_p@libheddle.so*", "-e", "none"]
+        run = made.run(calls, n=1, before=ltrace, **settings)
         return len(re.findall(r"shmem_long_p@libheddle\S*\(", run.stderr))
 
     assert seen() == 0
@@ -205,8 +220,8 @@ def test_ltrace(made, calls):
 @pytest.mark.skipif(not shutil.which("gdb"), reason="no gdb")
 def test_breakpoints(made):
     """As uprobes and perf probe have them: at the library's functions."""
-    commands = ["set breakpoint pending on", "set debuginfod enabled off", "break shmem_long_p", "ignore 1 1000000", "run",
-                "info breakpoints"]
+    commands = ["set breakpoint pending on", "set debuginfod enabled off", "break shmem_long_p", "ignore 1 1000000",
+                "run", "info breakpoints"]
 
     bare = made.make("calls_bare", "calls.c", options=["-g0"])  # gdb breaks where a function is inlined, too
 
