@@ -56,8 +56,11 @@ def main():
     missing = []
     with tempfile.TemporaryDirectory() as folder:
         for program, names in expected_by_program(families).items():
-            called = run(oshrun, recorder, binaries / f"conformance_{program}_{way}", ARGUMENTS.get(program, []),
-                         EXPECTED_STATUS.get(program, 0), pathlib.Path(folder))
+            file = binaries / f"conformance_{program}_{way}"
+            if not file.exists():  # a program that calls nothing that is inlined
+                file = binaries / f"conformance_{program}_calls"
+            called = run(oshrun, recorder, file, ARGUMENTS.get(program, []), EXPECTED_STATUS.get(program, 0),
+                         pathlib.Path(folder))
             missing += [f"{program}: {name}" for name in sorted(names - called)]
         for program in TABLE_PROGRAMS:
             if way != "calls" or not expected_of_generics(families, program):

@@ -34,7 +34,7 @@ MALFORMED += [(name, value, "a whole number from 0 to 1000000000") for name in [
 
 def said(function, name, value, right):
     return (rf"heddle {function}: {name}={re.escape(value)} is malformed: right would be {re.escape(right)}"
-            r"(; did you mean [a-z:]+\?)?")
+            r"(; did you mean [a-z0-9:]+\?)?")
 
 
 @pytest.mark.parametrize("name,value,right", MALFORMED)

@@ -126,6 +126,13 @@ def test_what_a_run_says_of_it(made, calls, twins, setting):
         assert re.search(r"init: operations are called out of line: .*/twins.so defines shmem_\w+\n", said), said
 
 
+def test_addresses_of_functions_are_no_definitions(made):
+    program = made.make("addresses", "addresses.c", options=["-no-pie", "-fno-pie"])
+    symbols = subprocess.run(["nm", "-D", program], check=True, capture_output=True, text=True, timeout=LIMIT_S).stdout
+    assert re.search(r"\bU shmem_long_p\b", symbols), symbols
+    assert "out of line" not in made.run(program, n=1, SHMEM_DEBUG="1").stderr
+
+
 def test_the_start_without_a_tool_loads_nothing(made, calls):
     said = made.run(calls, n=1, LD_DEBUG="files").stderr
     assert "libheddle.so" in said and "libheddle_out_of_line" not in said
