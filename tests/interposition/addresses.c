@@ -2,9 +2,9 @@
 #include <shmem.h>
 
 static long word;
-void (*volatile put)(long*, long, int) = shmem_long_p;
 
 int main(void) {
+    void (*volatile put)(long*, long, int) = shmem_long_p;
     shmem_init();
     put(&word, 1, shmem_my_pe());
     shmem_finalize();
