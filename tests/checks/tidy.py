@@ -27,6 +27,9 @@ ALONE = ("src/runtime/init.cpp", "src/collective/node/kernels_")
 PLUGINS = {"src/fabric/transport/ucx": "ucx", "src/bootstrap/pmix": "pmix"}
 FLAGS = ["-std=c++20", "-D_GNU_SOURCE", "-pthread", '-DHEDDLE_VERSION=""', '-DHEDDLE_LIBRARY_FOLDER=""',
          '-DHEDDLE_PLUGIN_FOLDER="private/"', '-DHEDDLE_TOOL_SUFFIX=""', "-DHEDDLE_PACKAGED_PARTS=0"]
+# The library's own slow path, as in src/CMakeLists.txt.
+FLAGS += [f"-Dheddle_slow_{name}=heddle_own_{name}" for name in (
+    "put", "get", "p", "g", "amo", "put_nbi", "get_nbi", "amo_nbi", "put_nbe", "get_nbe", "amo_nbe")]
 
 
 def flags_of(plugin: str) -> list[str] | None:

@@ -31,6 +31,7 @@ NOT_RUN = {
     "oshrun -n 4 python prog.py": "of a program with shmem4py: tests/python have such",
     "cmake ": "a whole build, which make test-all makes",
     "ctest --preset release -R": "a test beside this one",
+    "HEDDLE_OUT_OF_LINE=1 oshrun -n 4 bpftrace": "probes of the kernel, which root may set",
     "python3 -m venv": "make makes such an environment for these tests",
     "venv/bin/pytest": "the suite's own tests, which are tests beside this one",
     "SHMEM_MT_TEST_OSHCC": "the suite's own tests, which are tests beside this one",
@@ -185,7 +186,7 @@ def lacks(command):
     """What of the programs this machine or build has not, or null."""
     if program_of(command) == "oshfort" and not (BUILD / "bin/oshfort").exists():
         return "oshfort"
-    return next((name for name in ("mpicc", "mpirun", "gdb", "addr2line", "srun")
+    return next((name for name in ("mpicc", "mpirun", "gdb", "addr2line", "srun", "ltrace")
                  if re.search(rf"(^|[ =']){name} ", command) and not shutil.which(name)), None)
 
 
