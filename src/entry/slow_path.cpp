@@ -1,5 +1,5 @@
-// The slow path of the inlined operations, one line each: heddle_own_X carries out what heddle_slow_X of heddle/abi.h is
-// called for (out_of_line.cpp). And what else the public headers have of it, exported.
+// The slow path of the inlined operations, one line each: heddle_own_X carries out what heddle_slow_X of heddle/abi.h
+// is called for (out_of_line.cpp). And what else the public headers have of it, exported.
 #define HEDDLE_COLD  // callers treat them as cold; in a job of many nodes they are called most
 #include "entry/entry.h"
 #include "operations/at_once.h"
