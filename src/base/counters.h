@@ -1,5 +1,5 @@
-// Counters of a PE: what it has done since its first init. They lie in the PE's record of the job page, so that the PE
-// that ends last can add up those of all (runtime/report.h).
+// Counters of a PE: what it has done since its first init. They lie in the PE's record of the job page, so that a
+// launcher can read them. At the end the PEs add them up (runtime/report.h).
 //
 // Nothing that an operation on the node does is counted. Threads: any.
 #pragma once
@@ -23,7 +23,7 @@ struct Counter {
 };
 
 struct alignas(64) Counters {  // zeroed memory is one
-#define COUNTER(name, meaning) Counter name;
+#define COUNTER(name, unit, meaning) Counter name;
 #include "base/counters.def"
 };
 
@@ -33,10 +33,11 @@ extern HEDDLE_PE_LOCAL Counters* counters;
 
 struct CounterRow {
     const char* name;
+    const char* unit;
     Counter Counters::* counter;
 };
 constexpr CounterRow kCounterRows[] = {
-#define COUNTER(name, meaning) {#name, &Counters::name},
+#define COUNTER(name, unit, meaning) {#name, #unit, &Counters::name},
 #include "base/counters.def"
 };
 

@@ -6,14 +6,13 @@
 #include "bootstrap/bootstrap.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
-#include "operations/rma.h"
 #include "os/locked.h"
 #include "profiling/page.h"
+#include "profiling/pass_on.h"
 #include "profiling/profile.h"
 #include "progress/engine.h"
 
 #include <pthread.h>
-#include <cstdio>
 #include <memory>
 #include <vector>
 
@@ -48,37 +47,17 @@ void stop() {
     progress::engine->set_observed(false);
 }
 
-void describe_unlike(int profiled, int other, char* error, size_t error_bytes) {
-    snprintf(error, error_bytes,
-             "PE %d is profiled (HEDDLE_PROFILE), and PE %d is not: right would be the same on all PEs (mpirun -x "
-             "HEDDLE_PROFILE)",
-             profiled, other);
-}
-
 void forget() {
     profile = nullptr;
 }
 
-// PEs pass their profiles on in rounds: of 16 neighbors the first takes those of the others.
 void report(const char* function) {
     if (!profile)
         return;
-    constexpr int kFanIn = 16;
     JobProfile& mine = own_area();
     memory::hand_out_heap(bootstrap::job.slot, kHeapBytes);
     profile->write(&mine);
-    bootstrap::barrier_of_world(function);
-    const auto taken = std::make_unique<JobProfile>();
-    for (int step = 1; step < bootstrap::job.n_pes; step *= kFanIn) {
-        for (int i = 1; i < kFanIn && bootstrap::job.pe % (step * kFanIn) == 0; ++i) {
-            const int other = bootstrap::job.pe + i * step;
-            if (other >= bootstrap::job.n_pes)
-                break;
-            operations::slow_get(function, SHMEM_CTX_DEFAULT, taken.get(), &mine, 1, sizeof *taken, other);
-            mine.add(*taken);
-        }
-        bootstrap::barrier_of_world(function);
-    }
+    pass_on(function, &mine);
     if (bootstrap::job.pe == 0)
         print_and_write(mine);
     // Threads may still know it.

@@ -19,9 +19,6 @@ void stop();
 // PEs call it.
 void report(const char* function);
 
-// The message where a PE is profiled and another one is not.
-void describe_unlike(int profiled, int other, char* error, size_t error_bytes);
-
 // In the child of a fork, which is no PE.
 void forget();
 

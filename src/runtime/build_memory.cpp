@@ -8,7 +8,7 @@
 #include "memory/static_data.h"
 #include "memory/symmetric.h"
 #include "os/memfd.h"
-#include "profiling/profiling.h"
+#include "runtime/tools.h"
 #include "team/team.h"
 
 #include <algorithm>
@@ -26,16 +26,18 @@ namespace {
 // The PEs that share memory exchange their sizes, agree on one layout, and map it.
 bool map_memory(const char* function, const memory::StaticRange& data, char* error, size_t error_bytes) {
     const size_t heap_bytes = base::settings.symmetric_size;
-    bootstrap::exchange(function, {heap_bytes, data.bytes()});
+    const uint8_t tools = own_tools();
+    bootstrap::exchange(function, {heap_bytes, data.bytes(), tools});
     size_t data_bytes = 0;
     for (int pe = 0; pe < job.n_pes; ++pe) {
         if (job.slot_of(pe) < 0)
             continue;
         const bootstrap::Post post = bootstrap::posted(job.slot_of(pe));
-        if (post[0] != heap_bytes &&
-            std::max(post[0], heap_bytes) - std::min(post[0], heap_bytes) == profiling::kHeapBytes) {
-            const bool is_here = heap_bytes > post[0];
-            profiling::describe_unlike(is_here ? job.pe : pe, is_here ? pe : job.pe, error, error_bytes);
+        for (const Tool tool : {kProfile, kStats}) {
+            const bool is_here = tools & tool;
+            if (is_here == static_cast<bool>(post[2] & tool))
+                continue;
+            describe_unlike(tool, is_here ? job.pe : pe, is_here ? pe : job.pe, error, error_bytes);
             return false;
         }
         if (post[0] != heap_bytes) {
