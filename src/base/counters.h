@@ -18,7 +18,7 @@ struct Counter {
     // Relaxed, all: counts order nothing. add is for what costs a system call or more. add_cheaply is a load and a
     // store: exact while one thread at a time counts, and loses some where several do.
     void add() { value.fetch_add(1, std::memory_order_relaxed); }
-    void add_cheaply() { value.store(read() + 1, std::memory_order_relaxed); }
+    void add_cheaply(uint64_t number = 1) { value.store(read() + number, std::memory_order_relaxed); }
     uint64_t read() const { return value.load(std::memory_order_relaxed); }
 };
 
@@ -34,10 +34,11 @@ extern HEDDLE_PE_LOCAL Counters* counters;
 struct CounterRow {
     const char* name;
     const char* unit;
+    const char* description;  // unit and meaning
     Counter Counters::* counter;
 };
 constexpr CounterRow kCounterRows[] = {
-#define COUNTER(name, unit, meaning) {#name, #unit, &Counters::name},
+#define COUNTER(name, unit, meaning) {#name, #unit, #unit ": " meaning, &Counters::name},
 #include "base/counters.def"
 };
 

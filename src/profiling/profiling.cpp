@@ -7,8 +7,8 @@
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "os/locked.h"
+#include "profiling/gather.h"
 #include "profiling/page.h"
-#include "profiling/pass_on.h"
 #include "profiling/profile.h"
 #include "progress/engine.h"
 
@@ -57,7 +57,7 @@ void report(const char* function) {
     JobProfile& mine = own_area();
     memory::hand_out_heap(bootstrap::job.slot, kHeapBytes);
     profile->write(&mine);
-    pass_on(function, &mine);
+    gather(function, &mine);
     if (bootstrap::job.pe == 0)
         print_and_write(mine);
     // Threads may still know it.

@@ -7,7 +7,7 @@
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "operations/order.h"
-#include "profiling/pass_on.h"
+#include "profiling/gather.h"
 #include "runtime/network.h"
 
 #include <dlfcn.h>
@@ -129,7 +129,7 @@ void report_counters(const char* function) {
     memory::hand_out_heap(bootstrap::job.slot, memory::symmetric->own_bytes);
     auto& mine = *reinterpret_cast<JobCounters*>(memory::symmetric->heap.base + offset);
     count_own(&mine);
-    profiling::pass_on(function, &mine);
+    profiling::gather(function, &mine);
     if (bootstrap::job.pe == 0)
         print(mine);
 }

@@ -8,7 +8,7 @@ namespace heddle::runtime {
 
 enum Tool : uint8_t { kRaces = 1, kProfile = 2, kStats = 4 };
 
-// Those that the settings of this PE ask for, a bit each.
+// The tools that the settings of this PE ask for, a bit each.
 uint8_t own_tools();
 
 // The message where a PE has a tool, kProfile or kStats, and another one has not.

@@ -284,6 +284,7 @@ void Channel::send_message(int pe, Header header, const char* body, size_t bytes
 void Channel::send_to(Endpoint* to, Header header, const char* body, size_t bytes, bool large, Done done,
                       void* argument) {
     base::counters->messages_sent.add_cheaply();
+    base::counters->bytes_sent.add_cheaply(bytes);
     header.token = config_.token;
     header.pe = config_.pe;
     config_.api->send(config_.transport, number_, to, &header, body, bytes, large, done, argument);
@@ -367,6 +368,7 @@ void Channel::arrived(const Header& header, const char* body, size_t bytes) {
     if (!is_from_job(header))
         return;
     base::counters->messages_received.add_cheaply();
+    base::counters->bytes_received.add_cheaply(bytes);
     if (header.sequence != 0)
         base::fatal("network", "PE %d has another HEDDLE_RAIL_LOSS than this one: right would be the same on all PEs",
                     header.pe);
@@ -440,6 +442,7 @@ void Channel::announced(const Header& header, size_t bytes, Arrival* arrival) {
     if (!is_from_job(header))
         return refuse(arrival);
     base::counters->messages_received.add_cheaply();
+    base::counters->bytes_received.add_cheaply(bytes);
     switch (header.kind) {
         case MessageKind::kLargeData: {
             const auto data = header.as<LargeDataHeader>();

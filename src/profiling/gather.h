@@ -11,7 +11,7 @@ namespace heddle::profiling {
 // In rounds: of 16 neighbors the first takes those of the others, so that *mine of PE 0 has all of them. mine: at the
 // same place of each PE's heap, filled in. All PEs call it, with no other operation under way.
 template <class Counted>
-void pass_on(const char* function, Counted* mine) {
+void gather(const char* function, Counted* mine) {
     constexpr int kFanIn = 16;
     bootstrap::barrier_of_world(function);
     const auto taken = std::make_unique<Counted>();
