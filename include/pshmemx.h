@@ -1819,6 +1819,27 @@ void pshmemx_ctx_quiet_local(shmem_ctx_t ctx);
    Never blocks. */
 int pshmemx_ctx_quiet_test(shmem_ctx_t ctx);
 
+/* ---- Counters
+ * What the library has done in the calling PE since its first init, as counters with numbers, in the manner of MPI's
+ * tool interface: the rows of HEDDLE_STATS, which need not be set. Puts, gets and atomics between PEs of a node are
+ * not counted. docs/user/counters.md. Threads: any, after init. Errors: an index that no counter has ends the job
+ * with a message. */
+
+/* Returns the number of counters: the same on all PEs of a job, and in another version of the library perhaps
+   another one. */
+int pshmemx_pcntr_num(void);
+
+/* Returns the name of a counter, such as "messages_sent". A counter has the same name in all versions of the library
+   that have it. The text is constant. */
+const char *pshmemx_pcntr_name(int index);
+
+/* Returns the unit of a counter, a colon, and what it counts. The text is constant. */
+const char *pshmemx_pcntr_description(int index);
+
+/* Returns the value of a counter of the calling PE. It never becomes less. Other threads may count meanwhile, and
+   counters are not read at one time. */
+uint64_t pshmemx_pcntr_get(int index);
+
 #ifdef __cplusplus
 }
 #endif

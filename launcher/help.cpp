@@ -36,6 +36,7 @@ constexpr const char* kText =
     "  --status [PID]       run nothing; tell where the PEs of a running job are: of that oshrun or PE, or of the "
     "only\n"
     "                       job of this user on this host\n"
+    "  --top [PID]          run nothing; show in the terminal, each second, what the PEs of a running job do, until q\n"
     "  --grace SECONDS      when the job ends early, let PEs end by themselves for this time before they are killed "
     "(0.5)\n"
     "  -c, --cores-per-pe N  bind each PE and its threads to N cores of one NUMA node, as far as there are any; "

@@ -23,6 +23,7 @@
 #include "os/memfd.h"
 #include "os/topology.h"
 #include "running_jobs.h"
+#include "top.h"
 
 namespace {
 
@@ -115,6 +116,8 @@ int main(int argc, char** argv) {
             return 0;
         case Parsed::kStatus:
             return tell_status(options.status_of);
+        case Parsed::kTop:
+            return watch_job(options.status_of);
         case Parsed::kBad:
             return kStatusBadInput;
         case Parsed::kRun:

@@ -53,6 +53,7 @@ enum LongKind {
     kProfile,
     kTrace,
     kStatus,
+    kTop,
     kVersion
 };
 
@@ -82,6 +83,7 @@ const option kLongOptions[] = {
     {"help", no_argument, nullptr, kHelp},
     {"version", no_argument, nullptr, kVersion},
     {"status", optional_argument, nullptr, kStatus},
+    {"top", optional_argument, nullptr, kTop},
     {nullptr, 0, nullptr, 0},
 };
 
@@ -324,15 +326,16 @@ bool lacks_an_equals_sign(const char* next) {
 }
 
 // --status [JOB]. job: the word behind it, or null; left: the number of words behind that.
-Parsed parse_status(const char* job, int left, Options* options) {
+Parsed parse_job(int kind, const char* job, int left, Options* options) {
+    const Parsed parsed = kind == kTop ? Parsed::kTop : Parsed::kStatus;
     if (!job)
-        return Parsed::kStatus;
+        return parsed;
     const char* const end = job + strlen(job);
     const auto [rest, error] = std::from_chars(job, end, options->status_of);
     if (error == std::errc() && rest == end && options->status_of > 0 && left <= 0)
-        return Parsed::kStatus;
-    fprintf(stderr, "oshrun: --status %s: right would be the process number of an oshrun or a PE, and nothing else\n",
-            job);
+        return parsed;
+    fprintf(stderr, "oshrun: --%s %s: right would be the process number of an oshrun or a PE, and nothing else\n",
+            kind == kTop ? "top" : "status", job);
     return Parsed::kBad;
 }
 
@@ -367,8 +370,8 @@ Parsed parse_part(int argc, char** argv, Options* options) {
             printf("oshrun (" SHMEM_VENDOR_STRING ")\n");
             return Parsed::kAnswered;
         }
-        if (kind == kStatus)
-            return parse_status(optarg ? optarg : argv[optind], argc - optind - (optarg ? 0 : 1), options);
+        if (kind == kStatus || kind == kTop)
+            return parse_job(kind, optarg ? optarg : argv[optind], argc - optind - (optarg ? 0 : 1), options);
         if (!is_first && kind != kNumber && kind != kVariable && kind != kFolder) {
             fprintf(stderr,
                     "oshrun: %s behind a ':': it holds for the whole job, and stands before the first program; only "

@@ -48,7 +48,7 @@ struct Options {
     bool verbose = false;
     int reader = 0;          // of standard input: a PE, kAllRead or kNoneReads
     std::string output_dir;  // of the PEs' files; empty: output is forwarded
-    int status_of = 0;       // --status JOB; 0: the only one
+    int status_of = 0;       // --status JOB, --top JOB; 0: the only one
     std::string prefix;      // of the installation that the PEs use; empty: whatever they find
 
     // Chaos (chaos.h).
@@ -67,8 +67,8 @@ struct Options {
     }
 };
 
-// kAnswered: --help or --version, printed; kStatus: --status; kBad: one line on stderr.
-enum class Parsed { kRun, kAnswered, kStatus, kBad };
+// kAnswered: --help or --version, printed; kStatus: --status; kTop: --top; kBad: one line on stderr.
+enum class Parsed { kRun, kAnswered, kStatus, kTop, kBad };
 
 // Parses up to the first word that is no option: a program's options are its own, up to a word ":". Overwrites these
 // words by null, as the ends of programs' arguments.

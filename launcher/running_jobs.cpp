@@ -18,7 +18,6 @@
 #include "bootstrap/status_report.h"
 #include "children.h"
 #include "os/clock.h"
-#include "os/process.h"
 #include "os/process_table.h"
 
 namespace heddle::launcher {
@@ -112,7 +111,7 @@ const bootstrap::JobPage* map_page(int fd) {
 }
 
 // The process of a PE: below oshrun also where it has another number in a namespace of its own.
-bootstrap::StatusSource::Process process_of(const RunningJob& job, const bootstrap::PeRecord& record) {
+bootstrap::StatusSource::Process process_of(const AttachedJob& job, const bootstrap::PeRecord& record) {
     const int number = record.pid.load(std::memory_order_relaxed);
     if (number == 0)
         return {};
@@ -122,47 +121,69 @@ bootstrap::StatusSource::Process process_of(const RunningJob& job, const bootstr
     return {is_there ? pid : 0, !is_there};
 }
 
-int tell(const RunningJob& job) {
-    const int fd = open(job.path.c_str(), O_RDONLY | O_CLOEXEC);
-    bootstrap::StatusSource source;
-    source.page = fd >= 0 ? map_page(fd) : nullptr;
-    if (!source.page) {
-        fprintf(stderr,
-                "oshrun: --status: the memory of the job of process %d cannot be read, or is another version's\n",
-                job.pid);
-        return kStatusNoJob;
+bool open_job(const char* option, const RunningJob& found, AttachedJob* job) {
+    const int fd = open(found.path.c_str(), O_RDONLY | O_CLOEXEC);
+    job->source.page = fd >= 0 ? map_page(fd) : nullptr;
+    if (!job->source.page) {
+        fprintf(stderr, "oshrun: %s: the memory of the job of process %d cannot be read, or is another version's\n",
+                option, found.pid);
+        return false;
     }
-    source.memory_fd = fd;
-    source.now_ns = os::now_ns();
-    for (uint32_t slot = 0; slot < source.page->n_pes; ++slot)
-        source.processes.push_back(process_of(job, source.page->records()[slot]));
-    printf("%s %d: %u PE%s on this host\n", job.has_oshrun ? "oshrun" : "process", job.pid, source.page->n_pes,
-           source.page->n_pes == 1 ? "" : "s");
-    for (const std::string& line : bootstrap::describe_pes(source)) printf("%s\n", line.c_str());
-    return 0;
+    os::ProcessEntry entry;
+    const uint32_t n_pes = job->source.page->n_pes;
+    job->source.memory_fd = fd;
+    job->pid = found.pid;
+    job->has_oshrun = found.has_oshrun;
+    job->start_ticks = os::read_process(found.pid, &entry) ? entry.start_ticks : 0;
+    job->name = (found.has_oshrun ? "oshrun " : "process ") + std::to_string(found.pid) + ": " + std::to_string(n_pes) +
+                (n_pes == 1 ? " PE" : " PEs") + " on this host";
+    job->refresh();
+    return true;
 }
 
 }  // namespace
 
-int tell_status(int pid) {
+bool AttachedJob::refresh() {
+    os::ProcessEntry entry;
+    bool runs = os::read_process(pid, &entry) && entry.start_ticks == start_ticks && entry.state != 'Z';
+    source.now_ns = os::now_ns();
+    source.processes.clear();
+    for (uint32_t slot = 0; slot < source.page->n_pes; ++slot) {
+        source.processes.push_back(process_of(*this, source.page->records()[slot]));
+        runs = runs || source.processes.back().pid != 0;
+    }
+    return runs;
+}
+
+bool attach(const char* option, int pid, AttachedJob* job) {
     std::vector<RunningJob> jobs = find_jobs(0);
     if (pid != 0) {
         const std::vector<RunningJob> of_pid = find_jobs(pid);
-        std::erase_if(jobs, [&](const RunningJob& job) {
-            return std::none_of(of_pid.begin(), of_pid.end(), [&](const RunningJob& one) { return one.is_same(job); });
+        std::erase_if(jobs, [&](const RunningJob& one) {
+            return std::none_of(of_pid.begin(), of_pid.end(),
+                                [&](const RunningJob& other) { return other.is_same(one); });
         });
     }
     if (jobs.size() == 1)
-        return tell(jobs[0]);
+        return open_job(option, jobs[0], job);
     if (pid != 0 && jobs.empty())
-        fprintf(stderr, "oshrun: --status %d: this process is no oshrun and no PE of yours with a job on this host\n",
+        fprintf(stderr, "oshrun: %s %d: this process is no oshrun and no PE of yours with a job on this host\n", option,
                 pid);
     else if (jobs.empty())
-        fprintf(stderr, "oshrun: --status: no job of yours runs on this host\n");
+        fprintf(stderr, "oshrun: %s: no job of yours runs on this host\n", option);
     else
-        fprintf(stderr, "oshrun: --status: several jobs run on this host; right would be one of:\n");
-    for (const RunningJob& job : jobs) fprintf(stderr, "oshrun --status %d\n", job.pid);
-    return kStatusNoJob;
+        fprintf(stderr, "oshrun: %s: several jobs run on this host; right would be one of:\n", option);
+    for (const RunningJob& one : jobs) fprintf(stderr, "oshrun %s %d\n", option, one.pid);
+    return false;
+}
+
+int tell_status(int pid) {
+    AttachedJob job;
+    if (!attach("--status", pid, &job))
+        return kStatusNoJob;
+    printf("%s\n", job.name.c_str());
+    for (const std::string& line : bootstrap::describe_pes(job.source)) printf("%s\n", line.c_str());
+    return 0;
 }
 
 }  // namespace heddle::launcher

@@ -2,6 +2,7 @@
  * pages compiles all files into one program, and calls each function on each PE. */
 #include <assert.h>
 #include <shmemx.h>
+#include <stdio.h>
 
 /* == shmem_team_my_pe shmem_team_n_pes == */
 void number_in_a_team(void) {
@@ -90,6 +91,17 @@ void a_burst(void) {
     for (int i = 0; i < 64; ++i) shmem_p(&slots[i], (long)i, 0);
     shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
     shmem_quiet();
+}
+
+/* == shmemx_pcntr_num == */
+void counters_that_are_not_zero(void) {
+    for (int i = 0; i < shmemx_pcntr_num(); ++i) {
+        uint64_t value = shmemx_pcntr_get(i);
+        if (value != 0)
+            printf("%s %llu, %s\n", shmemx_pcntr_name(i),
+                   (unsigned long long)value,
+                   shmemx_pcntr_description(i));
+    }
 }
 
 /* == shmemx_ctx_info == */

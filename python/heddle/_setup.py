@@ -23,6 +23,10 @@ _name = foreign("shmem_info_get_name", "v:p")
 _pcontrol = foreign("shmem_pcontrol", "v:i")
 _get_uniqueid = foreign("shmemx_get_uniqueid", "i:p")
 _init_uniqueid = foreign("shmemx_init_thread_uniqueid", "i:piiip")
+_pcntr_num = foreign("shmemx_pcntr_num", "i:")
+_pcntr_name = foreign("shmemx_pcntr_name", "s:i")
+_pcntr_description = foreign("shmemx_pcntr_description", "s:i")
+_pcntr_get = foreign("shmemx_pcntr_get", "u:i")
 _progress = foreign("shmemx_progress", "v:")
 _progress_policy = foreign("shmemx_progress_policy", "i:s")
 _progress_network = foreign("shmemx_progress_network", "s:")
@@ -174,3 +178,30 @@ def progress_network() -> str:
     "none". An extension of Heddle. Any thread."""
     require_active("progress_network")
     return str(_progress_network().decode())
+
+
+def _counter(where: str, index: SupportsIndex) -> int:
+    require_active(where)
+    return integer(where, "index", index, 0, _pcntr_num() - 1)
+
+
+def pcntr_num() -> int:
+    """The number of counters of what the library has done in this PE (docs/user/counters.md). An extension of Heddle.
+    Any thread."""
+    require_active("pcntr_num")
+    return int(_pcntr_num())
+
+
+def pcntr_name(index: SupportsIndex) -> str:
+    """The name of a counter: "messages_sent". An extension of Heddle. Any thread."""
+    return str(_pcntr_name(_counter("pcntr_name", index)).decode())
+
+
+def pcntr_description(index: SupportsIndex) -> str:
+    """The unit of a counter, a colon, and what it counts. An extension of Heddle. Any thread."""
+    return str(_pcntr_description(_counter("pcntr_description", index)).decode())
+
+
+def pcntr_get(index: SupportsIndex) -> int:
+    """The value of a counter of this PE, since its first init. An extension of Heddle. Any thread."""
+    return int(_pcntr_get(_counter("pcntr_get", index)))

@@ -128,7 +128,6 @@ struct JobPage {
     std::atomic<uint32_t> lost_rails;  // of the network, a bit each (HEDDLE_RAIL_LOSS)
     std::atomic<uint32_t> leaving;     // PEs that wait for the other PEs to leave, too (runtime/leaving.h)
     std::atomic<uint32_t> told;        // 1: a leaving PE has said why the job cannot end well
-    std::atomic<uint32_t> counted;     // PEs whose counters are final, over all rounds of init and finalize
     std::atomic<uint32_t> hang_told;   // 1: a PE has told that no PE of the page came forward (HEDDLE_HANG_S)
     std::atomic<uint32_t> races;       // that PEs have reported (HEDDLE_RACES)
     // Of the PE that tells where the PEs are when a signal ends the job: its slot, plus one; then kEndTold.

@@ -33,6 +33,7 @@ struct Symmetric {
     heddle_peer* published = nullptr;     // the hot path's table: peers while it is open, zeroes otherwise
     const heddle_peer* nobody = nullptr;  // the table of contexts that are not alive: zeroes
     Allocator* allocator = nullptr;
+    size_t own_bytes = 0;                              // at the start of the heap, for the tools of a run
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of allocator
 };
 

@@ -383,7 +383,8 @@ void Profile::use_buffer(const base::Call&, const void*, size_t bytes, bool writ
 
 void Profile::allocate(const base::Call&, const void*, size_t) {
     const os::Locked lock(memory::symmetric->lock);
-    const uint64_t used = memory::symmetric->heap.bytes - memory::symmetric->allocator->free_bytes() - heap_bytes();
+    const uint64_t used =
+        memory::symmetric->heap.bytes - memory::symmetric->allocator->free_bytes() - memory::symmetric->own_bytes;
     uint64_t most = most_heap_bytes_.load(std::memory_order_relaxed);
     while (most < used && !most_heap_bytes_.compare_exchange_weak(most, used, std::memory_order_relaxed)) {
     }

@@ -9,6 +9,7 @@
 #include "memory/symmetric.h"
 #include "operations/rma.h"
 #include "os/locked.h"
+#include "profiling/gather.h"
 #include "profiling/page.h"
 #include "profiling/profile.h"
 #include "profiling/trace_file.h"
@@ -54,23 +55,10 @@ bool is_traced(int pe) {
     return base::settings.is_traced() && pe < kTracedPes;
 }
 
-// PEs pass their profiles on in rounds: of 16 neighbors the first takes those of the others.
 void report_profile(const char* function) {
-    constexpr int kFanIn = 16;
     JobProfile& mine = *reinterpret_cast<JobProfile*>(own_area());
     here->profile->write(&mine);
-    bootstrap::barrier_of_world(function);
-    const auto taken = std::make_unique<JobProfile>();
-    for (int step = 1; step < bootstrap::job.n_pes; step *= kFanIn) {
-        for (int i = 1; i < kFanIn && bootstrap::job.pe % (step * kFanIn) == 0; ++i) {
-            const int other = bootstrap::job.pe + i * step;
-            if (other >= bootstrap::job.n_pes)
-                break;
-            operations::slow_get(function, SHMEM_CTX_DEFAULT, taken.get(), &mine, 1, sizeof *taken, other);
-            mine.add(*taken);
-        }
-        bootstrap::barrier_of_world(function);
-    }
+    gather(function, &mine);
     if (bootstrap::job.pe == 0)
         print_and_write(mine);
 }
@@ -87,7 +75,7 @@ uint64_t error_of_clocks(const std::vector<ClockOffset>& at_end) {
 }
 
 // The traces of all PEs, in PE 0.
-JobTrace gather(const char* function, const std::vector<ClockOffset>& at_end) {
+JobTrace take_traces(const char* function, const std::vector<ClockOffset>& at_end) {
     JobTrace job;
     TraceHead& mine = here->trace->head();
     const size_t most = (all_trace_bytes() - Trace::kHeadBytes) / TraceChunk::kBytes;
@@ -142,7 +130,7 @@ void report_trace(const char* function) {
     }
     bootstrap::barrier_of_world(function);
     if (bootstrap::job.pe == 0)
-        write(gather(function, at_end));
+        write(take_traces(function, at_end));
     bootstrap::barrier_of_world(function);
 }
 
@@ -150,10 +138,6 @@ void report_trace(const char* function) {
 
 size_t heap_bytes() {
     return base::settings.is_timed() ? kScratchBytes + profile_bytes() + all_trace_bytes() : 0;
-}
-
-uint64_t tools() {
-    return heap_bytes() << 2 | uint64_t{base::settings.is_traced()} << 1 | uint64_t{base::settings.is_profiled()};
 }
 
 void start() {
@@ -191,13 +175,6 @@ void stop() {
     base::slow_event_sink.store(nullptr, std::memory_order_relaxed);
     here->profile->end();
     progress::engine->set_observed(false);
-}
-
-void describe_unlike(int other, char* error, size_t error_bytes) {
-    snprintf(error, error_bytes,
-             "PE %d and PE %d differ in HEDDLE_PROFILE, HEDDLE_TRACE or HEDDLE_TRACE_SIZE: right would be the same on "
-             "all PEs (mpirun -x HEDDLE_PROFILE)",
-             bootstrap::job.pe, other);
 }
 
 void forget() {

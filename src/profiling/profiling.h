@@ -12,8 +12,6 @@ namespace heddle::profiling {
 // the settings and the number of PEs.
 size_t heap_bytes();
 constexpr size_t kScratchBytes = 64;  // of these, for puts whose value nobody reads
-// Which of both the settings ask for, alike on all PEs.
-uint64_t tools();
 
 // Begins to count, if the settings ask for it, before the hot path is opened.
 void start();
@@ -26,9 +24,6 @@ void stop();
 // PE 0 prints and writes the profile and the trace of all PEs, behind the last meeting of all, while they can still be
 // reached. All PEs call it.
 void report(const char* function);
-
-// The message where the tools of another PE are others.
-void describe_unlike(int other, char* error, size_t error_bytes);
 
 // In the child of a fork, which is no PE.
 void forget();

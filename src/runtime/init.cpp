@@ -124,6 +124,11 @@ void report_fatal() {
     bootstrap::end_launched_job(1);
 }
 
+// What the run's tools take of the heap, beside what the program may have.
+size_t own_heap_bytes() {
+    return profiling::heap_bytes() + (base::settings.stats ? kCountersBytes : 0);
+}
+
 bool join(const char*, char* error) {
     if (!base::read_settings(&base::settings, error, kErrorBytes)) {
         bootstrap::let_first_pe_tell();
@@ -133,7 +138,7 @@ bool join(const char*, char* error) {
     if (!bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;
-    base::settings.symmetric_size += profiling::heap_bytes();
+    base::settings.symmetric_size += own_heap_bytes();
     base::debug_enabled = base::settings.debug;
     base::counters = &job.own_record().counters;
     base::on_fatal = report_fatal;
@@ -205,8 +210,9 @@ bool map(const char* function, char* error) {
 
 bool make_heap(const char*, char*) {
     memory::symmetric->allocator = new memory::Allocator(memory::node_memory.layout.heap_bytes);
-    if (const size_t bytes = profiling::heap_bytes(); bytes != 0)
-        memory::symmetric->allocator->allocate(bytes);  // the first block, at offset 0
+    memory::symmetric->own_bytes = own_heap_bytes();
+    if (memory::symmetric->own_bytes != 0)
+        memory::symmetric->allocator->allocate(memory::symmetric->own_bytes);  // the first block, at offset 0
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);
     return true;
 }
@@ -233,7 +239,7 @@ bool connect(const char* function, char* error) {
     if (this_pe.network_threads == 0) {
         if (job.n_nodes > 1 && base::settings.races && !agree_on_races(error, kErrorBytes))
             return false;
-        if (job.n_nodes > 1 && base::settings.is_timed() && !agree_on_profile(error, kErrorBytes))
+        if (job.n_nodes > 1 && !agree_on_tools(error, kErrorBytes))
             return false;
         this_pe.network_threads = os::count_threads() - threads;
         count_other_threads();
@@ -288,12 +294,11 @@ bool stop(const base::Call& call, Leave how) {
     checking::stop(call.function);
     progress::engine->stop(call.function);
     const bool tells = leave(call, how);
+    report_counters(call.function);
     profiling::report(call.function);
     checking::stop_serving();
-    if (fabric::network) {
+    if (fabric::network)
         operations::settle_all(call.function);
-        count_control_messages();
-    }
     close_hot_path();
     team::stop_teams();
     base::lifecycle = Lifecycle::kFinalized;
@@ -314,7 +319,6 @@ bool stop(const base::Call& call, Leave how) {
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
     this_pe.leave(Pe::Stage::kHasHeap);
-    report_end();
     // Release: pairs with bootstrap::state_of.
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
     return tells;

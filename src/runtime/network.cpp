@@ -16,10 +16,10 @@
 #include "os/clock.h"
 #include "os/plugin.h"
 #include "os/process.h"
-#include "profiling/profiling.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
 #include "runtime/pe.h"
+#include "runtime/tools.h"
 
 #include <dlfcn.h>
 #include <sys/resource.h>
@@ -39,25 +39,14 @@ namespace {
 
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
 
-// The part of a PE's address blob behind its rails: the tool that all PEs must have; none is no part.
-constexpr char kRaces[] = "races", kProfile[] = "profile", kTrace[] = "trace", kBoth[] = "profile, trace";
-
-fabric::Part tool_part() {
-    if (base::settings.races)
-        return {kRaces, sizeof kRaces};
-    if (!base::settings.is_traced())
-        return base::settings.is_profiled() ? fabric::Part{kProfile, sizeof kProfile} : fabric::Part{};
-    return base::settings.is_profiled() ? fabric::Part{kBoth, sizeof kBoth} : fabric::Part{kTrace, sizeof kTrace};
-}
-
-// Whether pe has the tool of this PE. False with the reason in error also where that cannot be told.
-bool has_same_tool(int pe, bool* has, char* error, size_t error_bytes) {
+// Whether pe has the tool. False with the reason in error where that cannot be told. The part of a PE's address blob
+// behind its rails is the byte of its tools; none is no part.
+bool has_tool(int pe, Tool tool, bool* has, char* error, size_t error_bytes) {
     char address_blob[fabric::kMaxAddressBlobBytes];
     const size_t bytes = bootstrap::address_blob_of(pe, address_blob, error, error_bytes);
-    const fabric::Part own = tool_part();
     const fabric::Part there =
         bytes == 0 ? fabric::Part{} : fabric::part_of(address_blob, bytes, fabric::network->rails());
-    *has = there.bytes == own.bytes && (own.bytes == 0 || memcmp(there.data, own.data, own.bytes) == 0);
+    *has = there.bytes == 1 && static_cast<uint8_t>(*there.data) & tool;
     return bytes != 0;
 }
 
@@ -220,8 +209,9 @@ bool open_network(char* error, size_t error_bytes) {
         char address_blob[fabric::kMaxAddressBlobBytes];
         static_assert(bootstrap::kMaxAddressBlobBytes == fabric::kMaxAddressBlobBytes);
         size_t address_blob_bytes = fabric::network->address_blob(address_blob);
-        if (address_blob_bytes != 0 && tool_part().data &&
-            !fabric::add_part(address_blob, &address_blob_bytes, tool_part()))
+        const char tools = static_cast<char>(own_tools());
+        if (address_blob_bytes != 0 && tools != 0 &&
+            !fabric::add_part(address_blob, &address_blob_bytes, {&tools, sizeof tools}))
             address_blob_bytes = 0;
         if (address_blob_bytes == 0)
             snprintf(error, error_bytes,
@@ -263,7 +253,7 @@ bool agree_on_races(char* error, size_t error_bytes) {
     const int end = job.pe == 0 ? job.n_pes : 1;
     for (int pe = 0; pe < end; ++pe) {
         bool has = false;
-        if (!has_same_tool(pe, &has, error, error_bytes))
+        if (!has_tool(pe, kRaces, &has, error, error_bytes))
             return false;
         if (!has) {
             snprintf(error, error_bytes,
@@ -276,14 +266,18 @@ bool agree_on_races(char* error, size_t error_bytes) {
     return true;
 }
 
-bool agree_on_profile(char* error, size_t error_bytes) {
+bool agree_on_tools(char* error, size_t error_bytes) {
     const int next = (job.pe + 1) % job.n_pes;
-    bool has = false;
-    if (!has_same_tool(next, &has, error, error_bytes))
-        return false;
-    if (!has)
-        profiling::describe_unlike(next, error, error_bytes);
-    return has;
+    for (const Tool tool : {kProfile, kStats, kTrace}) {
+        bool has = true;
+        if (own_tools() & tool && !has_tool(next, tool, &has, error, error_bytes))
+            return false;
+        if (!has) {
+            describe_unlike(tool, job.pe, next, error, error_bytes);
+            return false;
+        }
+    }
+    return true;
 }
 
 bool serve_network(char* error, size_t error_bytes) {

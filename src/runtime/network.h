@@ -14,15 +14,16 @@ void spread_over_channels();
 // Where this PE looks for races, PE 0 does, too, and PE 0 finds that all do: each would wait for the other. False with
 // the reason in error. Behind a barrier of the world, once a process.
 bool agree_on_races(char* error, size_t error_bytes);
-// Whether the next PE is profiled, too: where some are and some are not, one finds out.
-bool agree_on_profile(char* error, size_t error_bytes);
+// Whether the next PE has the profile and the counters of this one, too: where some have and some have not, one finds
+// out.
+bool agree_on_tools(char* error, size_t error_bytes);
 // Starts to answer other PEs; called after a barrier of the world, when all can be reached. False with the reason in
 // error.
 bool serve_network(char* error, size_t error_bytes);
 // From here on the service thread answers other PEs under every policy of progress: this PE has nothing left to do but
 // to wait, and a wait for the launcher polls nothing.
 void serve_until_parted();
-// Where there is a network, behind its last collective: the counters of control messages (HEDDLE_STATS).
+// Where there is a network: brings the counters of control messages up to date. Threads: any.
 void count_control_messages();
 // Ends what serve_network has begun; called after a barrier of the world, when all PEs have their answers. From here
 // on, until the next init, the loss of a peer is no error.

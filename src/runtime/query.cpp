@@ -1,18 +1,23 @@
 // The queries of the interface, and shmem_global_exit.
 
+#include "base/counters.h"
+#include "base/error.h"
 #include "base/lifecycle.h"
 #include "bootstrap/bootstrap.h"
+#include "fabric/network.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/observer.h"
 #include "profiling/profiling.h"
 #include "runtime/exit.h"
+#include "runtime/network.h"
 #include "runtime/runtime.h"
 
 #include <heddle/constants.h>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace heddle::runtime {
 
@@ -45,6 +50,38 @@ void global_exit(const char* function, int status) {
         bootstrap::end_launched_job(status);
     }
     exit(status);
+}
+
+namespace {
+
+const base::CounterRow& counter_row(const char* function, int index) {
+    require_running(function);
+    constexpr int kNum = std::size(base::kCounterRows);
+    if (index < 0 || index >= kNum)
+        base::fatal(function, "index %d is no counter's: right would be 0 to %d", index, kNum - 1);
+    return base::kCounterRows[index];
+}
+
+}  // namespace
+
+int counter_num(const char* function) {
+    require_running(function);
+    return std::size(base::kCounterRows);
+}
+
+const char* counter_name(const char* function, int index) {
+    return counter_row(function, index).name;
+}
+
+const char* counter_description(const char* function, int index) {
+    return counter_row(function, index).description;
+}
+
+uint64_t counter_value(const char* function, int index) {
+    const base::CounterRow& row = counter_row(function, index);
+    if (fabric::network)
+        count_control_messages();
+    return (base::counters->*row.counter).read();
 }
 
 int my_pe(const char* function) {

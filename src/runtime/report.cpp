@@ -1,15 +1,20 @@
 #include "runtime/report.h"
 
-#include "base/counters.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "fabric/network.h"
+#include "memory/node_memory.h"
+#include "memory/symmetric.h"
+#include "operations/order.h"
+#include "profiling/gather.h"
+#include "runtime/network.h"
 
 #include <dlfcn.h>
 #include <heddle/constants.h>
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 namespace heddle::runtime {
@@ -61,43 +66,72 @@ void report_start() {
         fprintf(stderr, "%s=%s (%s)\n    %s\n", rows[i].name, rows[i].value, rows[i].origin, rows[i].help);
 }
 
+void JobCounters::add(const JobCounters& other) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+        rows[i].of_all.add(other.rows[i].of_all);
+        for (size_t pe = 0; pe < rows[i].each.size(); ++pe) rows[i].each[pe] += other.rows[i].each[pe];
+    }
+}
+
 namespace {
 
-constexpr int kFewPes = 32;
-
-// "control_messages_received            12          0          6  [6 0 6 0]"
-std::string line_of(const base::CounterRow& row) {
-    uint64_t sum = 0, least = UINT64_MAX, most = 0;
-    std::string each;
-    for (int slot = 0; slot < bootstrap::job.n_slots; ++slot) {
-        const uint64_t value = (bootstrap::job.record(slot).counters.*row.counter).read();
-        sum += value;
-        least = std::min(least, value);
-        most = std::max(most, value);
-        each.append(slot == 0 ? "" : " ").append(std::to_string(value));
+void count_own(JobCounters* into) {
+    *into = {};
+    for (size_t i = 0; i < into->rows.size(); ++i) {
+        const uint64_t value = (base::counters->*base::kCounterRows[i].counter).read();
+        into->rows[i].of_all.add(value, bootstrap::job.pe);
+        if (bootstrap::job.n_pes <= JobCounters::kFewPes)
+            into->rows[i].each[static_cast<size_t>(bootstrap::job.pe)] = value;
     }
-    char line[128];
-    snprintf(line, sizeof line, "  %-28s %12llu %12llu %12llu", row.name, static_cast<unsigned long long>(sum),
-             static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+}
+
+// "  control_messages_received              12            0      1            6      0  messages   [6 0 6 0]"
+std::string line_of(const base::CounterRow& counter, const JobCounters::Row& row) {
+    using Long = unsigned long long;
+    char line[160];
+    snprintf(line, sizeof line, "  %-28s %12llu %12llu %6d %12llu %6d  %s", counter.name,
+             static_cast<Long>(row.of_all.sum), static_cast<Long>(row.of_all.least),
+             static_cast<int>(row.of_all.least_pe), static_cast<Long>(row.of_all.most),
+             static_cast<int>(row.of_all.most_pe), counter.unit);
     std::string text = line;
-    if (bootstrap::job.n_slots <= kFewPes)
-        text.append("  [").append(each).append("]");
+    if (bootstrap::job.n_pes <= JobCounters::kFewPes) {
+        text.append(strlen(counter.unit) < 10 ? 10 - strlen(counter.unit) : 1, ' ').append("[");
+        for (int pe = 0; pe < bootstrap::job.n_pes; ++pe)
+            text.append(pe == 0 ? "" : " ").append(std::to_string(row.each[static_cast<size_t>(pe)]));
+        text.append("]");
+    }
     return text + "\n";
+}
+
+void print(const JobCounters& counters) {
+    const bool few = bootstrap::job.n_pes <= JobCounters::kFewPes;
+    char heading[256];
+    snprintf(heading, sizeof heading, "heddle: counters of %d PE%s\n  %-28s %12s %12s %6s %12s %6s  %s\n",
+             bootstrap::job.n_pes, bootstrap::job.n_pes == 1 ? "" : "s", "counter", "sum", "least", "PE", "most", "PE",
+             few ? "unit      each" : "unit");
+    std::string table = heading;
+    for (size_t i = 0; i < counters.rows.size(); ++i) table += line_of(base::kCounterRows[i], counters.rows[i]);
+    fputs(table.c_str(), stderr);
 }
 
 }  // namespace
 
-void report_end() {
-    const auto all = static_cast<uint32_t>(bootstrap::job.n_slots);
-    // acq_rel: pairs with runtime::report_end in other PEs; the last PE sees what all have counted.
-    const uint32_t counted = bootstrap::job.page->counted.fetch_add(1, std::memory_order_acq_rel) + 1;
-    if (!base::settings.stats || counted % all != 0)
+// What this itself sends is not counted. PEs pass their counters on in rounds: of 16 neighbors the first takes those of
+// the others.
+void report_counters(const char* function) {
+    if (!base::settings.stats)
         return;
-    std::string table = "heddle: counters of " + std::to_string(all) + (all == 1 ? " PE" : " PEs") +
-                        (bootstrap::job.n_slots < bootstrap::job.n_pes ? " of this host" : "") +
-                        ": sum, least, most, each\n";
-    for (const base::CounterRow& row : base::kCounterRows) table += line_of(row);
-    fputs(table.c_str(), stderr);
+    if (fabric::network) {
+        operations::settle_all(function);
+        count_control_messages();
+    }
+    const size_t offset = memory::symmetric->own_bytes - kCountersBytes;
+    memory::hand_out_heap(bootstrap::job.slot, memory::symmetric->own_bytes);
+    auto& mine = *reinterpret_cast<JobCounters*>(memory::symmetric->heap.base + offset);
+    count_own(&mine);
+    profiling::gather(function, &mine);
+    if (bootstrap::job.pe == 0)
+        print(mine);
 }
 
 }  // namespace heddle::runtime

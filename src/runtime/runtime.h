@@ -78,6 +78,12 @@ void make_progress(const char* function);
 int set_progress_policy(const char* function, const char* policy);
 // As fabric::Network::service_name.
 const char* network_progress(const char* function);
+
+// The counters of this PE, by their numbers (base/counters.def).
+int counter_num(const char* function);
+const char* counter_name(const char* function, int index);
+const char* counter_description(const char* function, int index);
+uint64_t counter_value(const char* function, int index);
 // Null, or why this machine cannot have the policy.
 const char* apply_progress(progress::Progress progress);
 

@@ -125,18 +125,51 @@ def test_words_that_mean_no(value):
 
 
 def test_counters_are_printed_when_asked_for():
-    """Once, a line for each row of the table; the PEs' values add up to the sum, and least and most are among them."""
-    rows = re.findall(r"^COUNTER\((\w+), ", SETTINGS.with_name("counters.def").read_text(), re.M)
-    assert "sleeps" in rows and "messages_sent" in rows
+    """Once, a line for each row of the table; the PEs' values add up to the sum, and least and most are those of the
+    PEs that are named."""
+    rows = dict(re.findall(r"^COUNTER\((\w+), (\w+), ", SETTINGS.with_name("counters.def").read_text(), re.M))
+    assert rows["sleeps"] == "waits" and rows["messages_sent"] == "messages"
     for settings in ({}, {"HEDDLE_STATS": "no"}):
         assert "counters" not in run(OSHRUN, "-n", 3, program("touch_heap"), 1, **settings).stderr
-    err = run(OSHRUN, "-n", 3, program("touch_heap"), 1, HEDDLE_STATS="1").stderr
-    assert err.count("heddle: counters of 3 PEs: sum, least, most, each\n") == 1, err
-    lines = re.findall(r"^  (\w+) +(\d+) +(\d+) +(\d+)  \[(\d+) (\d+) (\d+)\]$", err, re.M)
-    assert [line[0] for line in lines] == rows, err
-    for name, total, least, most, *each in lines:
-        values = [int(value) for value in each]
-        assert (int(total), int(least), int(most)) == (sum(values), min(values), max(values)), name
+    for pes in (1, 2, 3, 7, 8, 17):
+        err = run(OSHRUN, "-n", pes, program("touch_heap"), 1, HEDDLE_STATS="1").stderr
+        assert err.startswith(f"heddle: counters of {pes} PE{'s' if pes > 1 else ''}\n"), err
+        assert err.count("heddle: counters") == 1, err
+        lines = re.findall(r"^  (\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)  (\w+) +\[([\d ]+)\]$", err, re.M)
+        assert {line[0]: line[6] for line in lines} == rows, err
+        for name, total, least, least_pe, most, most_pe, _, each in lines:
+            values = [int(value) for value in each.split()]
+            assert len(values) == pes, name
+            assert (int(total), int(least), int(most)) == (sum(values), min(values), max(values)), name
+            assert values[int(least_pe)] == min(values) and values[int(most_pe)] == max(values), name
+
+
+def test_the_counters_of_many_pes_are_not_listed_each():
+    """Beyond 32 PEs a row has sum, least and most alone."""
+    err = run(OSHRUN, "-n", 33, program("touch_heap"), 1, HEDDLE_STATS="1", SHMEM_SYMMETRIC_SIZE="1M").stderr
+    assert "heddle: counters of 33 PEs\n" in err and "[" not in err, err
+    sums = re.findall(r"^  (\w+) +(\d+) +(\d+) +\d+ +(\d+) +\d+  \w+$", err, re.M)
+    assert len(sums) > 10, err
+    for name, total, least, most in sums:
+        assert 33 * int(least) <= int(total) <= 33 * int(most), name
+
+
+def test_counters_of_nodes_are_one_table():
+    """Every PE a node of its own, beyond one round of 16; the heap that the program has is as large as it asked for."""
+    for pes in (2, 18):
+        err = run(OSHRUN, "-n", pes, program("touch_heap"), 1, HEDDLE_STATS="1", HEDDLE_TEST_PES_PER_NODE="1",
+                  HEDDLE_NET_TRANSPORTS="tcp", SHMEM_SYMMETRIC_SIZE="4M").stderr
+        assert err.count("heddle: counters") == 1, err
+        found = re.search(r"^  control_messages_received +(\d+) .*\[([\d ]+)\]$", err, re.M)
+        values = [int(value) for value in found[2].split()]
+        assert len(values) == pes and min(values) > 0 and sum(values) == int(found[1]), err
+
+
+def test_a_job_that_is_ended_prints_no_counters():
+    script = 'if [ "$HEDDLE_PE" = 1 ]; then unset HEDDLE_STATS; fi; exec "$0" 1'
+    result = run(OSHRUN, "-n", 2, "sh", "-c", script, program("touch_heap"), status=1, HEDDLE_STATS="1")
+    assert "PE 0 has its counters printed (HEDDLE_STATS), and PE 1 has not: right would be" in result.stderr
+    assert "heddle: counters" not in result.stderr
 
 
 def test_a_new_name_wins():

@@ -138,7 +138,7 @@ long long right_number(const std::string& name) {
     if (name == "size" || name == "alignment")
         return 64;
     return 0;  // nneighbors, element_bytes, block_bytes, start, config_mask, PE_start, logPE_stride, PE_root, pe, cond, sig_op, cmp_value, hints, options,
-               // requested, status
+               // requested, status, index
 }
 
 // Everything that arguments can point to. Collective.

@@ -213,6 +213,13 @@ def test_queries_into_nothing(function, argument):
     invoke("one", function, f"{argument}=null").is_fatal(message(function, f"{argument} is NULL", 0))
 
 
+@pytest.mark.parametrize("function", ["shmemx_pcntr_name", "shmemx_pcntr_description", "shmemx_pcntr_get"])
+@pytest.mark.parametrize("index", [-1, INT_MAX, INT_MIN])
+def test_an_index_of_no_counter(function, index):
+    invoke("one", function, f"index={index}").is_fatal(
+        message(function, rf"index {index} is no counter's: right would be 0 to \d+", 0))
+
+
 @pytest.mark.parametrize("requested", [-1, 4, 99])
 def test_wrong_thread_level(requested):
     result = invoke("one", "shmem_init_thread", f"requested={requested}")

@@ -127,6 +127,6 @@ def test_a_host_without_the_setting_of_a_profile_is_named(apart, tmp_path):
     profiled = {"HEDDLE_PROFILE": str(tmp_path / "profile.json")}
     result = apart.run("1+1", script, "./ends", "well", settings=profiled)
     assert result.status != 0, result
-    assert "PE 0 and PE 1 differ in HEDDLE_PROFILE, HEDDLE_TRACE or HEDDLE_TRACE_SIZE" in result.err, result
+    assert "PE 0 is profiled (HEDDLE_PROFILE), and PE 1 is not: right would be the same" in result.err, result
     result = apart.run("2+1", "./ends", "well", settings=profiled)
     assert result.status == 0 and "heddle profile of ends: 3 PEs" in result.err, result

@@ -218,4 +218,8 @@ def test_one_pe_without_the_setting_is_named(run, programs, tmp_path):  # noqa: 
     script.write_text('#!/bin/sh\n[ "$HEDDLE_PE" = 1 ] && unset HEDDLE_TRACE\nexec "$(dirname "$0")/traced" "$@"\n')
     script.chmod(0o755)
     _, err = run("some", 3, "paused", options=("--trace", "t.json"), status=1)
-    assert "differ in HEDDLE_PROFILE, HEDDLE_TRACE or HEDDLE_TRACE_SIZE" in err
+    assert "is traced (HEDDLE_TRACE), and PE 1 is not: right would be the same on all PEs" in err
+    script.write_text('#!/bin/sh\n[ "$HEDDLE_PE" = 1 ] && export HEDDLE_TRACE_SIZE=1m\n'
+                      'exec "$(dirname "$0")/traced" "$@"\n')
+    _, err = run("some", 3, "paused", options=("--trace", "t.json"), status=1)
+    assert "HEDDLE_TRACE_SIZE is" in err and "right would be one value for all" in err

@@ -27,6 +27,9 @@ def check_setup():
     heddle.progress()
     heddle.progress_policy("auto")
     assert heddle.progress_network() in ("none", "epoll", "umwait", "mwaitx", "wfe", "spin")
+    names = [heddle.pcntr_name(i) for i in range(heddle.pcntr_num())]
+    sent = names.index("messages_sent")
+    assert heddle.pcntr_description(sent).startswith("messages: ") and heddle.pcntr_get(sent) >= 0
 
 
 def check_memory():

@@ -312,7 +312,7 @@ class Chain {
             if (piece(n) < pieces)
                 add(piece(n));
             if (n >= ahead && !is_scan())
-                pass_on(piece(n - ahead));
+                gather(piece(n - ahead));
         }
         if (meets_trees_ && turn == 0)
             hear_children();
@@ -377,7 +377,7 @@ class Chain {
         }
     }
     // Passes the whole sum, which the last member's node has first, to the next node.
-    void pass_on(size_t index) {
+    void gather(size_t index) {
         if (span_.node == last_node_)
             return;
         alignas(64) char sum[kMaxControlBytes];

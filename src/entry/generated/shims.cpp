@@ -2049,6 +2049,10 @@ const char *shmemx_progress_network(void) { return heddle::runtime::network_prog
 int shmemx_ctx_info(shmem_ctx_t ctx, shmemx_ctx_info_t *info) { return heddle::runtime::context_info("shmemx_ctx_info", ctx, info); }
 void shmemx_ctx_quiet_local(shmem_ctx_t ctx) { heddle::operations::quiet_local("shmemx_ctx_quiet_local", ctx); }
 int shmemx_ctx_quiet_test(shmem_ctx_t ctx) { return heddle::operations::quiet_test("shmemx_ctx_quiet_test", ctx); }
+int shmemx_pcntr_num(void) { return heddle::runtime::counter_num("shmemx_pcntr_num"); }
+const char *shmemx_pcntr_name(int index) { return heddle::runtime::counter_name("shmemx_pcntr_name", index); }
+const char *shmemx_pcntr_description(int index) { return heddle::runtime::counter_description("shmemx_pcntr_description", index); }
+uint64_t shmemx_pcntr_get(int index) { return heddle::runtime::counter_value("shmemx_pcntr_get", index); }
 
 HEDDLE_TWIN(shmem_init)
 HEDDLE_TWIN(shmem_init_thread)
@@ -4094,5 +4098,9 @@ HEDDLE_TWIN(shmemx_progress_network)
 HEDDLE_TWIN(shmemx_ctx_info)
 HEDDLE_TWIN(shmemx_ctx_quiet_local)
 HEDDLE_TWIN(shmemx_ctx_quiet_test)
+HEDDLE_TWIN(shmemx_pcntr_num)
+HEDDLE_TWIN(shmemx_pcntr_name)
+HEDDLE_TWIN(shmemx_pcntr_description)
+HEDDLE_TWIN(shmemx_pcntr_get)
 
 }

@@ -286,6 +286,7 @@ void Channel::send_to(Endpoint* to, int pe, Header header, const char* body, siz
                       void* argument) {
     base::counters->messages_sent.add_cheaply();
     base::note_slow_event(base::SlowEvent::kMessageSent, pe, bytes);
+    base::counters->bytes_sent.add_cheaply(bytes);
     header.token = config_.token;
     header.pe = config_.pe;
     config_.api->send(config_.transport, number_, to, &header, body, bytes, large, done, argument);
@@ -370,6 +371,7 @@ void Channel::arrived(const Header& header, const char* body, size_t bytes) {
         return;
     base::counters->messages_received.add_cheaply();
     base::note_slow_event(base::SlowEvent::kMessageReceived, header.pe, bytes);
+    base::counters->bytes_received.add_cheaply(bytes);
     if (header.sequence != 0)
         base::fatal("network", "PE %d has another HEDDLE_RAIL_LOSS than this one: right would be the same on all PEs",
                     header.pe);
@@ -444,6 +446,7 @@ void Channel::announced(const Header& header, size_t bytes, Arrival* arrival) {
         return refuse(arrival);
     base::counters->messages_received.add_cheaply();
     base::note_slow_event(base::SlowEvent::kMessageReceived, header.pe, bytes);
+    base::counters->bytes_received.add_cheaply(bytes);
     switch (header.kind) {
         case MessageKind::kLargeData: {
             const auto data = header.as<LargeDataHeader>();

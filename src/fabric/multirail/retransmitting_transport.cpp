@@ -195,7 +195,7 @@ bool RetransmittingTransport::handle_strays(Rail& rail, int channel) {
     }
     for (const std::unique_ptr<Stray>& one : to_take)
         if (is_new(rail, channel, one->header, one->body.data(), one->body.size()))
-            pass_on(rail, channel, one->header, one->body.data(), one->body.size());
+            gather(rail, channel, one->header, one->body.data(), one->body.size());
     return true;
 }
 
@@ -224,7 +224,7 @@ bool RetransmittingTransport::is_new(Rail& rail, int channel, const Header& head
 }
 
 // To the channel, as if its transport had brought the message.
-void RetransmittingTransport::pass_on(Rail& rail, int channel, Header header, const char* body, size_t bytes) {
+void RetransmittingTransport::gather(Rail& rail, int channel, Header header, const char* body, size_t bytes) {
     header.sequence = 0;  // no channel sees a number
     const Events& events = rail.events;
     if (!header.large)
@@ -249,7 +249,7 @@ void RetransmittingTransport::arrived(int rail, int channel, const Header& heade
         base::fatal("network", "PE %d has another HEDDLE_RAIL_LOSS than this one: right would be the same on all PEs",
                     header.pe);
     if (is_new(on, channel, header, body, bytes))
-        pass_on(on, channel, header, body, bytes);
+        gather(on, channel, header, body, bytes);
 }
 
 // No PE that retransmits announces anything.

@@ -114,7 +114,7 @@ class RetransmittingTransport {
     bool retransmit(Rail& rail, int channel);
     bool handle_strays(Rail& rail, int channel);
     bool is_new(Rail& rail, int channel, const Header& header, const char* body, size_t bytes);
-    void pass_on(Rail& rail, int channel, Header header, const char* body, size_t bytes);
+    void gather(Rail& rail, int channel, Header header, const char* body, size_t bytes);
     [[noreturn]] static void protocol_error(const Header& header, const char* what);
 
     const Config config_;

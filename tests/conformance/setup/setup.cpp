@@ -3,9 +3,13 @@
 #include "check.h"
 #include "tables.h"
 
+#include <shmemx.h>
 #include <unistd.h>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
 
 using namespace conformance;
 
@@ -114,6 +118,47 @@ void addresses() {
     shmem_free(heap);
 }
 
+// The number of a counter; -1: there is none of this name.
+int counter_of(const char* name) {
+    for (int i = 0; i < shmemx_pcntr_num(); ++i)
+        if (strcmp(shmemx_pcntr_name(i), name) == 0)
+            return i;
+    return -1;
+}
+
+bool has_other_nodes() {
+    for (int other = 0; other < n_pes; ++other)
+        if (!shmem_ptr(&passed_on, other))
+            return true;
+    return false;
+}
+
+// Names and descriptions differ; counters grow with what they count: messages to other nodes, and no others.
+void counters() {
+    subject = "shmemx_pcntr_num, shmemx_pcntr_name, shmemx_pcntr_description, shmemx_pcntr_get";
+    std::set<std::string> all_names, descriptions;
+    for (int i = 0; i < shmemx_pcntr_num(); ++i) {
+        all_names.insert(shmemx_pcntr_name(i));
+        descriptions.insert(shmemx_pcntr_description(i));
+        CHECK(strstr(shmemx_pcntr_description(i), ": "));
+    }
+    CHECK_EQ(static_cast<int>(all_names.size()), shmemx_pcntr_num());
+    CHECK_EQ(static_cast<int>(descriptions.size()), shmemx_pcntr_num());
+    CHECK_EQ(strncmp(shmemx_pcntr_description(counter_of("bytes_sent")), "bytes: ", 7), 0);
+    CHECK_EQ(counter_of("none"), -1);
+    const int messages = counter_of("messages_sent"), bytes = counter_of("bytes_sent");
+    const uint64_t messages_before = shmemx_pcntr_get(messages), bytes_before = shmemx_pcntr_get(bytes);
+    for (int other = 0; other < n_pes; ++other) shmem_putmem(zeroed, zeroed + 500, 400 * sizeof(long), other);
+    shmem_quiet();
+    const bool across = has_other_nodes();
+    CHECK_EQ(shmemx_pcntr_get(messages) > messages_before, across);
+    CHECK_EQ(shmemx_pcntr_get(bytes) > bytes_before, across);
+    const int control = counter_of("control_messages_received");
+    const uint64_t control_before = shmemx_pcntr_get(control);
+    shmem_barrier_all();
+    CHECK(shmemx_pcntr_get(control) >= control_before);
+}
+
 void names() {
     subject = "shmem_info_get_version, shmem_info_get_name";
     int major = -1, minor = -1;
@@ -169,6 +214,7 @@ int main() {
     nested();
     addresses();
     names();
+    counters();
     finish();
     again(6);
     return 0;

@@ -99,6 +99,8 @@ static void hang(const char* how, int me) {
         shmem_barrier_all();
     } else if (!strcmp(how, "spin")) {
         spin();
+    } else if (!strcmp(how, "barriers")) {
+        while (1) shmem_barrier_all();
     } else if (!strcmp(how, "raises")) {
         raise(SIGTERM);
     } else if (!strcmp(how, "forks")) {
