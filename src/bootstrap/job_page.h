@@ -19,7 +19,7 @@
 
 namespace heddle::bootstrap {
 
-constexpr uint64_t kJobPageMagic = 0x38656c6464656800;  // "heddle8" as bytes, last first
+constexpr uint64_t kJobPageMagic = 0x39656c6464656800;  // "heddle9" as bytes, last first
 constexpr size_t kCpuWords = 16;
 constexpr int kMaxPes = 4096;  // on one node: more than can run, and small enough for tables with a line for each PE
 

@@ -14,6 +14,7 @@ namespace heddle::profiling {
 
 namespace {
 
+constexpr size_t kNameColumn = 65, kLeastOfName = 8;  // of a line of the table: where the call begins
 constexpr size_t kRows = 20, kMostAdvice = 10, kColumns = 100;
 constexpr int kMostInMatrix = 8;
 constexpr uint64_t kLeastNs = 1000;  // of a PE, on average, for a place that is told
@@ -81,6 +82,17 @@ std::string head(const JobProfile& job) {
     return text;
 }
 
+// To the columns of the page, by letters of the function where its place would be cut off.
+std::string shorten(const std::string& line) {
+    if (line.size() <= kColumns)
+        return line;
+    const size_t place = std::min(line.find(" at "), line.size()), from = kNameColumn + kLeastOfName;
+    const size_t over = line.size() - kColumns + 2;
+    if (place < from || place - from < over)
+        return line.substr(0, kColumns);
+    return line.substr(0, place - over) + ".." + line.substr(place);
+}
+
 std::string table(const Document& document) {
     const JobProfile& job = document.job;
     const auto pes = static_cast<double>(job.pes);
@@ -99,7 +111,7 @@ std::string table(const Document& document) {
                   static_cast<double>(counts.calls) / pes, size.c_str(), path_of(counts),
                   static_cast<long long>(site.time.most_pe), static_cast<long long>(site.time.least_pe),
                   name_of(site, document.places[i]).c_str());
-        text += line.substr(0, kColumns) + "\n";
+        text += shorten(line) + "\n";
     }
     if (job.n_sites > rows)
         text += print("  and %llu more places\n", static_cast<unsigned long long>(job.n_sites - rows));

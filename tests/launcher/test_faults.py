@@ -336,7 +336,7 @@ def test_damaged_job_page(oshrun, fault, python, tmp_path):
     """A wild store into the request to exit ends the job and is called what it is."""
     program = python("vandal", "import mmap, os, struct, time\nfd = int(os.environ['HEDDLE_JOB_FD'])\n"
                      "open('inode', 'w').write(str(os.fstat(fd).st_ino))\npage = mmap.mmap(fd, 4096)\n"
-                     "assert struct.unpack_from('<Q', page)[0] == 0x38656c6464656800\n"
+                     "assert struct.unpack_from('<Q', page)[0] == 0x39656c6464656800\n"
                      "struct.pack_into('<Q', page, 152, 0x4141414141414141)\ntime.sleep(600)\n")
     result = oshrun.run("-n", 2, program)
     assert result.status == 1 and result.seconds < PROMPT_S

@@ -250,7 +250,7 @@ print(hex(magic), pes, cores, cpus, len(page) % 4096, any(page[168:]), any(page[
 
 def test_job_page(oshrun, python):
     cpus = sorted(os.sched_getaffinity(0))
-    shown = f"0x38656c6464656800 3 {len(cpus)} {cpus} 0 False True\n"
+    shown = f"0x39656c6464656800 3 {len(cpus)} {cpus} 0 False True\n"
     assert oshrun.run("-n", 3, python("page", JOB_PAGE)).out == shown * 3
 
 

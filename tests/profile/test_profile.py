@@ -190,6 +190,21 @@ def test_ways_to_ask(run, tmp_path):
     assert run("counted", 2, options=("--profile=mine.json",), file="mine.json")[0]["pes"] == 2
 
 
+def test_the_line_of_a_long_name_is_whole(run, programs):
+    """The page has 100 columns: letters of the function give way, not the number of the line."""
+    name = "a_solver_of_long_name"
+    source = programs / f"{name}.c"
+    source.write_text("#include <shmem.h>\nint main(void) {\n    static double from[2], to[2];\n    shmem_init();\n"
+                      "    for (int i = 0; i < 500; ++i)\n"
+                      "        shmem_double_sum_reduce(SHMEM_TEAM_WORLD, to, from, 2);\n"
+                      "    shmem_finalize();\n    return 0;\n}\n")
+    subprocess.run([BUILD / "bin/oshcc", "-g", "-O2", source, "-o", programs / name], check=True, timeout=LIMIT_S)
+    _, err = run(name, 2)
+    lines = err.splitlines()
+    assert all(len(line) <= 100 for line in lines), lines
+    assert any(re.search(rf" shmem_d\w*\.\. at {name}\.c:6$", line) for line in lines), lines
+
+
 def test_mistakes(run, tmp_path):
     _, err = run("counted", 2, options=("--profile=",), status=2)
     assert "--profile=: the name of a file is missing: right would be --profile=FILE, or --profile" in err

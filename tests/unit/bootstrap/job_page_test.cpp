@@ -41,10 +41,9 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, lost_rails), 168u);
     EXPECT_EQ(offsetof(JobPage, leaving), 172u);
     EXPECT_EQ(offsetof(JobPage, told), 176u);
-    EXPECT_EQ(offsetof(JobPage, counted), 180u);
-    EXPECT_EQ(offsetof(JobPage, hang_told), 184u);
-    EXPECT_EQ(offsetof(JobPage, races), 188u);
-    EXPECT_EQ(offsetof(JobPage, end_told), 192u);
+    EXPECT_EQ(offsetof(JobPage, hang_told), 180u);
+    EXPECT_EQ(offsetof(JobPage, races), 184u);
+    EXPECT_EQ(offsetof(JobPage, end_told), 188u);
     EXPECT_EQ(offsetof(JobPage, central_barrier), 256u);
     EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
@@ -71,8 +70,8 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(sizeof(CallRecord), 128u);
     EXPECT_EQ(sizeof(Unacked), 272u);
     EXPECT_EQ(sizeof(PeStatus), 14144u);
-    EXPECT_EQ(kJobPageMagic, 0x38656c6464656800u);
-    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle8", 7), 0);
+    EXPECT_EQ(kJobPageMagic, 0x39656c6464656800u);
+    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle9", 7), 0);
 }
 
 TEST(JobPage, RecordsAndAddressBlobsFollowThePageAndHaveLinesOfTheirOwn) {
