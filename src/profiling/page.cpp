@@ -14,7 +14,7 @@ namespace heddle::profiling {
 
 namespace {
 
-constexpr size_t kNameColumn = 65, kLeastOfName = 8;  // of a line of the table: where the call begins
+constexpr size_t kNameColumn = 65, kLeastOfName = 3;  // of a line of the table: where the call begins
 constexpr size_t kRows = 20, kMostAdvice = 10, kColumns = 100;
 constexpr int kMostInMatrix = 8;
 constexpr uint64_t kLeastNs = 1000;  // of a PE, on average, for a place that is told
@@ -68,7 +68,7 @@ std::string wrap(const std::string& text, size_t indent) {
 std::string head(const JobProfile& job) {
     const double pes = static_cast<double>(job.pes), wall = job.wall_s();
     const double of_all = static_cast<double>(job.library.sum) * 1e-9 / pes;
-    std::string text = print("heddle profile of %s: %llu PE%s, %s; in the library %.1f %%",
+    std::string text = print("heddle profile of %s: %llu PE%s, %s\nin the library %.1f %%",
                              program_invocation_short_name, static_cast<unsigned long long>(job.pes),
                              job.pes == 1 ? "" : "s", seconds(wall).c_str(), percent(of_all, wall));
     if (job.pes > 1)
