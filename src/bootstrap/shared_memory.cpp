@@ -115,6 +115,7 @@ class Exchange {
         without.leader = Place::kNobody;
         places_.assign(static_cast<size_t>(started.n_pes), without);
         own().heap_bytes = base::settings.symmetric_size;
+        own().trace_bytes = base::settings.trace_size;
         own().boot = os::hash_of_boot();
         own().refusal.pe = Place::kNobody;
     }
@@ -194,6 +195,9 @@ bool Exchange::read_place(const char* key, int pe, bool is_last) {
     if (place.heap_bytes != own().heap_bytes)
         return fail("SHMEM_SYMMETRIC_SIZE is %zu bytes here, but %zu on PE %d: right would be one value for all",
                     static_cast<size_t>(own().heap_bytes), static_cast<size_t>(place.heap_bytes), pe);
+    if (place.trace_bytes != own().trace_bytes)
+        return fail("HEDDLE_TRACE_SIZE is %zu bytes here, but %zu on PE %d: right would be one value for all",
+                    static_cast<size_t>(own().trace_bytes), static_cast<size_t>(place.trace_bytes), pe);
     if (place.leader < (is_last ? 0 : Place::kNobody) || place.leader >= started_.n_pes)
         return fail("PE %d says that PE %d leads its node: right would be 0 to %d", pe, place.leader,
                     started_.n_pes - 1);

@@ -35,6 +35,9 @@ struct Symmetric {
     Allocator* allocator = nullptr;
     size_t own_bytes = 0;                              // at the start of the heap, for the tools of a run
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of allocator
+
+    // What the program may have of the heap.
+    size_t program_bytes() const { return heap.bytes - own_bytes; }
 };
 
 // This PE's symmetric memory; valid between init and finalize.

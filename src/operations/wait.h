@@ -224,13 +224,18 @@ template <class T, class Values>
 void wait_until_all(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
     const auto set = checked_set(function, ivars, nelems, status, cmp, values);
     std::optional<ObservedWait> observed;
+    size_t last = SIZE_MAX;
     for (size_t i = 0; i < nelems; ++i)
         if (set.has(i) && !set.holds(i)) {
             const progress::WaitTarget target = target_of(ivars + i, cmp, set.values[i]);
             if (!observed)
                 observed.emplace(Observer::Wait::kValue, base::Call{function});
             progress::wait_for_store(function, ivars + i, [&] { return set.holds(i); }, true, &target);
+            last = i;
         }
+    observed.reset();
+    if (last != SIZE_MAX)
+        saw(ivars + last);  // ahead of the others: it has ended the wait
     set.see_all();
 }
 

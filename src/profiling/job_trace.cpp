@@ -29,18 +29,34 @@ bool stores_to(const TraceEvent& store, uint64_t word) {
     return word - store.word < store.bytes;
 }
 
-// Marks the calls that the next one in the trace follows at once.
-void mark_followed(std::vector<TimedEvent>& events) {
-    std::map<std::pair<uint32_t, uint32_t>, TimedEvent*> last;
-    for (TimedEvent& event : events) {
-        if (!is_store(event))
+// The stores that are not in the trace: behind one that has begun a run, up to the next wait of the thread, unless its
+// next call at the place was the next one of all; and those to several places.
+void find_hidden_stores(const std::vector<TimedEvent>& events, std::vector<Span>* gaps) {
+    struct Run {
+        const TimedEvent* begun;
+        int64_t end_ns;
+    };
+    std::map<std::pair<uint32_t, uint32_t>, Run> runs;  // by thread and place
+    for (const TimedEvent& event : events) {
+        if (is(event, Kind::kPut) && event.word == 0)
+            gaps->push_back({event.begin_ns, event.end_ns});
+        if (event.what > static_cast<uint32_t>(Kind::kPutSignal) &&
+            event.what <= static_cast<uint32_t>(Kind::kCollective)) {
+            for (auto at = runs.lower_bound({event.thread, 0}); at != runs.end() && at->first.first == event.thread;
+                 ++at)
+                at->second.end_ns = std::min(at->second.end_ns, event.begin_ns);
             continue;
-        event.is_followed = event.begins_run == 0;
-        TimedEvent*& before = last[{event.thread, event.place}];
-        if (before)
-            before->is_followed |= before->number + 1 == event.number;
-        before = &event;
+        }
+        if (const auto at = runs.find({event.thread, event.place}); at != runs.end()) {
+            const Run& run = at->second;
+            if (run.begun->number + 1 != event.number)
+                gaps->push_back({run.begun->begin_ns, std::min(run.end_ns, event.begin_ns)});
+            runs.erase(at);
+        }
+        if (is_store(event) && event.begins_run)
+            runs[{event.thread, event.place}] = {&event, INT64_MAX};
     }
+    for (const auto& [where, run] : runs) gaps->push_back({run.begun->begin_ns, run.end_ns});
 }
 
 using Events = std::vector<const TimedEvent*>;
@@ -62,24 +78,13 @@ const TimedEvent* find_last(const Events& events, int64_t by_ns, Condition condi
     return nullptr;
 }
 
-// From which on stores may be missing, since events of a thread were lost.
-int64_t first_loss_ns(const JobTrace& trace) {
-    int64_t first = INT64_MAX;
-    for (const PeTrace& pe : trace.pes) {
-        if (pe.lost == 0)
-            continue;
-        std::map<uint32_t, int64_t> last;
-        for (const TimedEvent& event : pe.events) last[event.thread] = event.end_ns;
-        for (const auto& [thread, end_ns] : last) first = std::min(first, end_ns);
-    }
-    return first;
-}
-
 struct ArrowSearch {
     const JobTrace& trace;
     std::unordered_map<int, Events> stores;      // by target
     std::unordered_map<uint64_t, Events> gives;  // of locks, by word
     std::map<std::pair<uint64_t, uint32_t>, Events> collectives;
+    std::unordered_map<int, int> nodes;  // by PE
+    std::vector<Span> gaps;
     std::vector<Arrow> arrows;
 
     explicit ArrowSearch(const JobTrace& of) : trace(of) {}
@@ -93,27 +98,52 @@ struct ArrowSearch {
             collectives[{event.word, event.number}].push_back(&event);
     }
 
-    void end_wait(const TimedEvent& wait, bool has_gaps) {
+    int node_of(const TimedEvent& event) const { return nodes.at(event.of_pe); }
+    int64_t error_ns(const TimedEvent& a, const TimedEvent& b) const {
+        return node_of(a) == node_of(b) ? 0 : static_cast<int64_t>(trace.clock_error_ns);
+    }
+    // gaps: by their begins, each with the latest end of those up to it.
+    bool has_gap(int64_t begin_ns, int64_t end_ns) const {
+        const auto behind = std::lower_bound(gaps.begin(), gaps.end(), end_ns,
+                                             [](const Span& gap, int64_t ns) { return gap.begin_ns < ns; });
+        return behind != gaps.begin() && std::prev(behind)->end_ns > begin_ns;
+    }
+    void add(const TimedEvent* from, const TimedEvent& wait) {
+        if (from && !has_gap(from->begin_ns, std::max(wait.end_ns, from->end_ns)))
+            arrows.push_back({from, &wait});
+    }
+
+    // The last store during the wait; of those from other nodes, whose clocks differ, and which take a while, then also
+    // one soon behind it, and then one ahead of it.
+    void end_wait(const TimedEvent& wait) {
         const auto to = stores.find(wait.of_pe);
         if (to == stores.end())
             return;
-        const auto by_ns = wait.end_ns + static_cast<int64_t>(trace.clock_error_ns);
-        const TimedEvent* const store =
-            find_last(to->second, by_ns, [&](const TimedEvent& one) { return stores_to(one, wait.word); });
-        if (store && store->is_followed && (!has_gaps || store->end_ns >= wait.begin_ns))
-            arrows.push_back({store, &wait});
+        constexpr int64_t kLookNs = 2000;  // from the look that made it wait to the begin of the wait, and more
+        const auto covers = [&](const TimedEvent& one) { return stores_to(one, wait.word); };
+        const TimedEvent* const during = find_last(to->second, wait.end_ns, [&](const TimedEvent& one) {
+            return covers(one) && one.end_ns + kLookNs + error_ns(one, wait) >= wait.begin_ns;
+        });
+        if (during)
+            return add(during, wait);
+        const auto is_far = [&](const TimedEvent& one) { return covers(one) && node_of(one) != node_of(wait); };
+        const auto late_ns = wait.end_ns + static_cast<int64_t>(trace.clock_error_ns);
+        const TimedEvent* const late = find_last(to->second, late_ns, is_far);
+        add(late, wait);
     }
 
-    // The lock was held when the wait began.
+    // The lock was held when the wait began, by another thread.
     void end_wait_for_lock(const TimedEvent& wait) {
         const auto of = gives.find(wait.word);
         if (of == gives.end())
             return;
-        const auto error_ns = static_cast<int64_t>(trace.clock_error_ns);
-        const TimedEvent* const give = find_last(of->second, wait.end_ns + error_ns,
-                                                 [&](const TimedEvent& one) { return one.of_pe != wait.of_pe; });
-        if (give && give->begin_ns + error_ns >= wait.begin_ns)
-            arrows.push_back({give, &wait});
+        const auto late_ns = wait.end_ns + static_cast<int64_t>(trace.clock_error_ns);
+        const TimedEvent* const give = find_last(of->second, late_ns, [&](const TimedEvent& one) {
+            const bool is_own = one.of_pe == wait.of_pe && one.thread == wait.thread;
+            return !is_own && one.begin_ns <= wait.end_ns + error_ns(one, wait);
+        });
+        if (give && give->begin_ns + error_ns(*give, wait) >= wait.begin_ns)
+            add(give, wait);
     }
 
     void end_collective(const Events& members) {
@@ -123,7 +153,7 @@ struct ArrowSearch {
             *std::max_element(members.begin(), members.end(),
                               [](const TimedEvent* a, const TimedEvent* b) { return a->begin_ns < b->begin_ns; });
         for (const TimedEvent* member : members)
-            if (member != last && member->end_ns + static_cast<int64_t>(trace.clock_error_ns) > last->begin_ns)
+            if (member != last && member->end_ns + error_ns(*member, *last) > last->begin_ns)
                 arrows.push_back({last, member});
     }
 };
@@ -147,7 +177,6 @@ PeTrace read_trace(int pe, const TraceHead& head, const TraceChunk* chunks, size
     PeTrace trace;
     trace.pe = pe;
     trace.lost = head.lost.load(std::memory_order_relaxed);
-    trace.was_paused = head.was_paused.load(std::memory_order_relaxed);
     trace.places.assign(head.places.begin(), head.places.begin() + std::min(head.n_places, TraceHead::kPlaces));
     const double ticks = static_cast<double>(std::max(head.end.ticks, head.begin.ticks + 1) - head.begin.ticks);
     const double ns = static_cast<double>(head.end.ns - head.begin.ns);
@@ -157,18 +186,24 @@ PeTrace read_trace(int pe, const TraceHead& head, const TraceChunk* chunks, size
         return static_cast<int64_t>(head.begin.ns - origin_ns) + static_cast<int64_t>(share * ns + offset);
     };
     for (SiteName& place : trace.places) place.function.back() = place.module.back() = '\0';
+    if (const uint64_t first = head.first_lost.load(std::memory_order_relaxed); trace.lost != 0)
+        trace.first_lost_ns = to_ns(first);
+    if (const uint64_t from = head.paused_from.load(std::memory_order_relaxed); from != UINT64_MAX) {
+        const uint64_t until = head.paused_until.load(std::memory_order_relaxed);
+        trace.gaps.push_back({to_ns(from), until == 0 ? INT64_MAX : to_ns(until)});
+    }
     std::vector<const TraceChunk*> order;
     for (size_t i = 0; i < n_chunks; ++i)
         if (chunks[i].thread < Trace::kLogs)
             order.push_back(&chunks[i]);
     std::stable_sort(order.begin(), order.end(),
                      [](const TraceChunk* a, const TraceChunk* b) { return a->thread < b->thread; });
+    trace.events.reserve(order.size() * TraceChunk::kEvents);
     for (const TraceChunk* chunk : order) {
         trace.is_of_program.resize(std::max<size_t>(trace.is_of_program.size(), chunk->thread + 1));
         if (chunk->is_of_program)
             trace.is_of_program[chunk->thread] = true;
-        // Acquire: pairs with Trace::add, whose thread may go on where the library's own threads do.
-        const uint32_t n = std::min<uint32_t>(chunk->n.load(std::memory_order_acquire), TraceChunk::kEvents);
+        const uint32_t n = std::min<uint32_t>(chunk->n.load(std::memory_order_relaxed), TraceChunk::kEvents);
         for (uint32_t i = 0; i < n; ++i) {
             TimedEvent event;
             static_cast<TraceEvent&>(event) = chunk->events[i];
@@ -181,26 +216,30 @@ PeTrace read_trace(int pe, const TraceHead& head, const TraceChunk* chunks, size
             trace.events.push_back(event);
         }
     }
-    mark_followed(trace.events);
+    find_hidden_stores(trace.events, &trace.gaps);
     return trace;
 }
 
 std::vector<Arrow> find_arrows(const JobTrace& trace) {
     ArrowSearch find(trace);
-    bool has_gaps = false;
+    int64_t until_ns = INT64_MAX;  // from which on events may be missing
     for (const PeTrace& pe : trace.pes) {
-        has_gaps |= pe.was_paused;
+        until_ns = std::min(until_ns, pe.first_lost_ns);
+        find.nodes[pe.pe] = pe.node;
+        find.gaps.insert(find.gaps.end(), pe.gaps.begin(), pe.gaps.end());
         for (const TimedEvent& event : pe.events) find.sort_in(event);
     }
+    std::sort(find.gaps.begin(), find.gaps.end(), [](const Span& a, const Span& b) { return a.begin_ns < b.begin_ns; });
+    for (size_t i = 1; i < find.gaps.size(); ++i)
+        find.gaps[i].end_ns = std::max(find.gaps[i].end_ns, find.gaps[i - 1].end_ns);
     for (auto& [pe, events] : find.stores) sort_by_begin(events);
     for (auto& [word, events] : find.gives) sort_by_begin(events);
-    const int64_t until_ns = first_loss_ns(trace);
     for (const PeTrace& pe : trace.pes)
         for (const TimedEvent& event : pe.events) {
             if (event.word == 0 || event.end_ns > until_ns)
                 continue;
             if (is(event, Kind::kWait))
-                find.end_wait(event, has_gaps);
+                find.end_wait(event);
             else if (is(event, Kind::kLock))
                 find.end_wait_for_lock(event);
         }

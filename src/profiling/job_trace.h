@@ -15,14 +15,19 @@ struct TimedEvent : TraceEvent {
     int64_t begin_ns = 0, end_ns = 0;  // since PE 0 began its trace
     int of_pe = 0;
     uint32_t thread = 0;
-    // No further call of the thread at this place comes ahead of the next one in the trace.
-    bool is_followed = false;
+};
+
+// From then to then.
+struct Span {
+    int64_t begin_ns, end_ns;
 };
 
 struct PeTrace {
-    int pe = 0;
+    int pe = 0, node = 0;
     uint64_t lost = 0;
-    bool was_paused = false;
+    int64_t first_lost_ns = INT64_MAX;
+    // When calls may have stored, or have given a lock, that are not in the trace.
+    std::vector<Span> gaps;
     std::vector<SiteName> places;
     std::vector<bool> is_of_program;  // by thread
     std::vector<TimedEvent> events;   // thread by thread, in the order in which they ended
@@ -47,7 +52,8 @@ PeTrace read_trace(int pe, const TraceHead& head, const TraceChunk* chunks, size
                    const ClockOffset& at_begin, const ClockOffset& at_end, uint64_t origin_ns);
 
 // Of waits for a value: the last store to it; of waits for a lock: the call that has given it back; of collectives: the
-// PE that has come last. None where calls that are not in the trace may have been in between.
+// PE that has come last. None where calls that are not in the trace may have been in between. Clocks differ between
+// nodes alone.
 std::vector<Arrow> find_arrows(const JobTrace& trace);
 
 }  // namespace heddle::profiling

@@ -47,9 +47,9 @@ Kind kind_of_operation(Operation::Kind kind) {
     return Kind::kPut;
 }
 
-// The signal of a put with one, else where the operation stores; 0: nowhere.
+// The signal of a put with one, else where the operation stores; 0: nowhere, or in several places.
 uint64_t trace_word(const Operation& operation) {
-    if (operation.kind == Operation::Kind::kGet)
+    if (operation.kind == Operation::Kind::kGet || operation.nblocks != 1)
         return 0;
     return word_of(operation.kind == Operation::Kind::kPutSignal ? operation.sig_addr : operation.dest);
 }
@@ -106,6 +106,8 @@ Profile::Thread& Profile::this_thread() {
     Thread& mine = *taken;
     known = {number_, &mine};
     operations::observed_runs = &mine.runs;
+    if (trace_)
+        trace_->join_thread();
     os::ThreadExit<leave_thread>::ask();
     return mine;
 }
@@ -192,13 +194,16 @@ void Profile::close(Thread& here) {
     raise(place.counts.longest, ticks);
 }
 
-void Profile::begin_call(Thread& here, const Place& place, const TraceEvent& event) {
+// event: begins by itself, or now.
+void Profile::begin_call(Thread& here, const Place& place, Kind kind, const TraceEvent& event) {
+    here.last_call = nullptr;
     if (here.n_calls < Thread::kCalls) {
         TraceEvent& call = here.calls[static_cast<size_t>(here.n_calls)] = event;
-        call.what = static_cast<uint32_t>(place.name.kind);
+        call.what = static_cast<uint32_t>(kind);
         call.place = place.number;
         call.number = static_cast<uint32_t>(place.counts.calls);
-        call.begin = os::ticks_now();
+        if (call.begin == 0)
+            call.begin = os::ticks_now();
     }
     ++here.n_calls;
 }
@@ -251,8 +256,11 @@ bool Profile::issue(const Operation& operation) {
     if (begins_run)
         begin_run(here, run, place, operation, bytes);
     if (trace_)
-        begin_call(here, place,
-                   {.word = trace_word(operation), .bytes = bytes, .pe = operation.world_pe, .begins_run = begins_run});
+        begin_call(here, place, kind_of_operation(operation.kind),
+                   {.word = trace_word(operation),
+                    .bytes = operation.kind == Operation::Kind::kAtomic ? operation.element_bytes : bytes,
+                    .pe = operation.world_pe,
+                    .begins_run = begins_run && run.left != 0});
     if (timing != Timing::kNone)
         open(here, place, timing == Timing::kSample);
     return false;
@@ -287,6 +295,7 @@ Kind Profile::kind_of(Wait what) {
 }
 
 void Profile::begin_wait(Wait what, const base::Call& call, shmem_ctx_t ctx) {
+    const uint64_t begin_ticks = trace_ ? os::ticks_now() : 0;  // soon behind the look that has made it wait
     Thread& here = this_thread();
     end_runs(here);
     const base::Call at = operations::at_caller_of_wait(call);
@@ -305,7 +314,7 @@ void Profile::begin_wait(Wait what, const base::Call& call, shmem_ctx_t ctx) {
             bump(counts.window, os::ticks_now() - here.library_ticks - here.outside_ticks);
     }
     if (trace_)
-        begin_call(here, place, {.bytes = since ? *since : 0});
+        begin_call(here, place, kind_of(what), {.begin = begin_ticks, .bytes = since ? *since : 0});
     if (since)
         *since = 0;
     if (here.open)

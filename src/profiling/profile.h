@@ -104,7 +104,7 @@ class Profile : public operations::Observer {
     static void end_runs(Thread& here);
     void open(Thread& here, Place& place, bool is_sample = false);
     void close(Thread& here);
-    void begin_call(Thread& here, const Place& place, const TraceEvent& event);
+    void begin_call(Thread& here, const Place& place, Kind kind, const TraceEvent& event);
     void end_call(Thread& here);
     uint32_t number_of(shmem_ctx_t ctx);
     SiteName describe(const base::Call& call, shmem_ctx_t ctx, Kind kind, uint32_t* number);

@@ -85,11 +85,16 @@ JobTrace take_traces(const char* function, const std::vector<ClockOffset>& at_en
         operations::slow_get(function, SHMEM_CTX_DEFAULT, head.get(), &mine, 1, sizeof *head, pe);
         const size_t n = std::min<size_t>(head->chunks.load(std::memory_order_relaxed), most);
         const std::unique_ptr<TraceChunk[]> chunks(new TraceChunk[n]);
-        for (size_t i = 0; i < n; ++i)
-            operations::slow_get(function, SHMEM_CTX_DEFAULT, &chunks[i],
-                                 own_trace() + Trace::kHeadBytes + i * TraceChunk::kBytes, 1, sizeof(TraceChunk), pe);
+        for (size_t i = 0; i < n; ++i) {
+            char* const there = own_trace() + Trace::kHeadBytes + i * TraceChunk::kBytes;
+            uint32_t events = 0;  // that are there ahead of the rest: the library's threads go on
+            operations::slow_get(function, SHMEM_CTX_DEFAULT, &events, there, 1, sizeof events, pe);
+            operations::slow_get(function, SHMEM_CTX_DEFAULT, &chunks[i], there, 1, sizeof(TraceChunk), pe);
+            chunks[i].n.store(events, std::memory_order_relaxed);
+        }
         const auto node = static_cast<size_t>(bootstrap::job.node_of(pe));
         job.pes.push_back(read_trace(pe, *head, chunks.get(), n, here->offsets[node], at_end[node], origin_ns));
+        job.pes.back().node = static_cast<int>(node);
     }
     job.clock_error_ns = error_of_clocks(at_end);
     return job;
@@ -156,7 +161,11 @@ void start() {
 }
 
 void begin_trace(const char* function) {
-    if (!here || !here->trace)
+    if (!here || !base::settings.is_traced())
+        return;
+    if (bootstrap::job.n_nodes > 1)
+        bootstrap::barrier_of_world(function);  // each PE has made its trace, which others are about to write to
+    if (!here->trace)
         return;
     here->offsets = measure_clocks(function, here->trace->head(), false);
     base::slow_event_sink.store(here->trace.get(), std::memory_order_release);  // pairs with base::find_slow_event_sink
@@ -189,8 +198,8 @@ void report(const char* function) {
         report_profile(function);
     if (base::settings.is_traced())
         report_trace(function);
-    // Threads may still know them.
-    static std::vector<std::unique_ptr<Observing>> ended;
+    // Threads may still know them, and end behind the program's exit handlers.
+    static auto& ended = *new std::vector<std::unique_ptr<Observing>>;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of PEs as threads
     const os::Locked locked(lock);
     ended.emplace_back(here);

@@ -14,6 +14,11 @@ size_t letter_bytes(const std::string& value, size_t at) {
     const size_t n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 4;
     if (n == 4 && (first < 0xf0 || first > 0xf4))
         return 0;
+    // Neither longer than needed, nor a surrogate, nor beyond the last letter.
+    const auto second = static_cast<unsigned char>(at + 1 < value.size() ? value[at + 1] : '\0');
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+        (first == 0xf4 && second > 0x8f))
+        return 0;
     for (size_t i = 1; i < n; ++i)
         if (at + i >= value.size() || (static_cast<unsigned char>(value[at + i]) & 0xc0) != 0x80)
             return 0;

@@ -92,12 +92,16 @@ TraceEvent* Trace::add(const TraceEvent& event, bool is_of_program) {
     }
     if (!log || !log->chunk) {
         head_->lost.fetch_add(1, std::memory_order_relaxed);
+        uint64_t first = head_->first_lost.load(std::memory_order_relaxed);
+        while (event.begin < first &&
+               !head_->first_lost.compare_exchange_weak(first, event.begin, std::memory_order_relaxed)) {
+        }
         return nullptr;
     }
     log->chunk->is_of_program |= is_of_program;
     TraceEvent& to = log->chunk->events[n];
     to = event;
-    log->chunk->n.store(n + 1, std::memory_order_release);  // pairs with profiling::read_trace
+    log->chunk->n.store(n + 1, std::memory_order_release);  // ahead of who gets the chunk, which reads n first
     return &to;
 }
 
@@ -110,6 +114,16 @@ void Trace::note(base::SlowEvent what, uint64_t begin_ticks, int pe, uint64_t by
          .place = kNoPlace,
          .pe = pe},
         false);
+}
+
+void Trace::turn(bool on) {
+    const uint64_t now = os::ticks_now();
+    if (is_on_.exchange(on, std::memory_order_relaxed) == on)
+        return;
+    uint64_t none = UINT64_MAX;
+    if (!on)
+        head_->paused_from.compare_exchange_strong(none, now, std::memory_order_relaxed);
+    head_->paused_until.store(on ? now : 0, std::memory_order_relaxed);
 }
 
 uint32_t Trace::number_of(const SiteName& name) {

@@ -56,7 +56,9 @@ struct TraceHead {
     std::atomic<uint32_t> chunks{0};  // that are asked for; more than there are: events were lost
     uint32_t n_places = 0;
     std::atomic<uint64_t> lost{0};  // events
-    std::atomic<bool> was_paused{false};
+    // Ticks: the begin of the first of them, and from the first pause to the end of the last one; UINT64_MAX: none, 0: a
+    // pause that has not ended.
+    std::atomic<uint64_t> first_lost{UINT64_MAX}, paused_from{UINT64_MAX}, paused_until{UINT64_MAX};
     os::Instant begin, end;
     uint64_t ping = 0, pong = 0;  // of clocks.h
     std::array<SiteName, kPlaces> places;
@@ -76,13 +78,11 @@ class Trace final : public base::SlowEventSink {
     void note(base::SlowEvent what, uint64_t begin_ticks, int pe, uint64_t bytes) override;
     // The calling thread's event; null when it is lost. It stays the thread's until the next one.
     TraceEvent* add(const TraceEvent& event, bool is_of_program = true);
-    // Events of the program are taken (shmem_pcontrol).
+    // The calling thread has a track of its own from here to its end.
+    void join_thread() { this_log(); }
+    // Events are taken (shmem_pcontrol). Relaxed, all: they order nothing.
     bool is_on() const { return is_on_.load(std::memory_order_relaxed); }
-    void turn(bool on) {  // relaxed: orders nothing
-        is_on_.store(on, std::memory_order_relaxed);
-        if (!on)
-            head_->was_paused.store(true, std::memory_order_relaxed);
-    }
+    void turn(bool on);
 
     // The number of a place, under the caller's lock.
     uint32_t number_of(const SiteName& name);

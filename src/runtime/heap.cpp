@@ -66,8 +66,8 @@ void explain_exhaustion(const char* function, size_t size, size_t alignment) {
     base::complain(function,
                    "no room for %zu bytes (alignment %zu): %zu of %zu bytes of the heap are free, the largest piece is "
                    "%zu; SHMEM_SYMMETRIC_SIZE sets the size of the heap, now %zu",
-                   size, alignment, allocator.free_bytes(), symmetric->heap.bytes, allocator.largest_free(),
-                   symmetric->heap.bytes);
+                   size, alignment, allocator.free_bytes(), symmetric->program_bytes(), allocator.largest_free(),
+                   symmetric->program_bytes());
 }
 
 // True when the heap of every PE begins at a multiple of alignment, so that aligned offsets are aligned addresses.
@@ -84,7 +84,7 @@ void explain_alignment(const char* function, size_t alignment) {
             function,
             "no room at a multiple of %zu: not every heap begins at one, that of this PE at %#zx; alignments "
             "up to the size of the heap are met, SHMEM_SYMMETRIC_SIZE sets it, now %zu",
-            alignment, symmetric->heap.base, symmetric->heap.bytes);
+            alignment, symmetric->heap.base, symmetric->program_bytes());
 }
 
 // Allocates without a barrier. NULL when there is no room, with an explanation in debug or checked runs.

@@ -202,15 +202,23 @@ bool map(const char* function, char* error) {
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kRunning), std::memory_order_relaxed);
     prepare_output();
     prepare_exit();
-    if (!memory::symmetric && !build_memory(function, error, kErrorBytes))
+    if (!memory::symmetric) {
+        if (!build_memory(function, error, kErrorBytes))
+            return false;
+        memory::symmetric->own_bytes = own_heap_bytes();
+    } else if (memory::symmetric->own_bytes != own_heap_bytes()) {
+        snprintf(
+            error, kErrorBytes,
+            "HEDDLE_PROFILE, HEDDLE_TRACE or HEDDLE_STATS has changed since the first shmem_init: right would be the "
+            "same in each");
         return false;
+    }
     report_crashes();
     return true;
 }
 
 bool make_heap(const char*, char*) {
     memory::symmetric->allocator = new memory::Allocator(memory::node_memory.layout.heap_bytes);
-    memory::symmetric->own_bytes = own_heap_bytes();
     if (memory::symmetric->own_bytes != 0)
         memory::symmetric->allocator->allocate(memory::symmetric->own_bytes);  // the first block, at offset 0
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);

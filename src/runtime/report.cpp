@@ -46,7 +46,7 @@ void report_heap_size_unread() {
     base::report("shmem_init",
                  "SHMEM_SYMMETRIC_HEAP_SIZE=%s has no effect, it is Open MPI's: the heap has %zu bytes; right would be "
                  "SHMEM_SYMMETRIC_SIZE=%s",
-                 elsewhere, base::settings.symmetric_size, elsewhere);
+                 elsewhere, memory::symmetric->program_bytes(), elsewhere);
 }
 
 }  // namespace
