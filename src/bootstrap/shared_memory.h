@@ -32,8 +32,8 @@ struct Place {
     uint64_t token;  // of its page; PE 0's becomes the job's
     uint64_t heap_bytes;
     uint64_t trace_bytes;  // as the setting says
-    uint64_t boot;   // os::hash_of_boot
-    int32_t leader;  // the first PE that has its page; kNobody until it has one
+    uint64_t boot;         // os::hash_of_boot
+    int32_t leader;        // the first PE that has its page; kNobody until it has one
     Refusal refusal;
 };
 

@@ -29,8 +29,8 @@ bool stores_to(const TraceEvent& store, uint64_t word) {
     return word - store.word < store.bytes;
 }
 
-// The stores that are not in the trace: behind one that has begun a run, up to the next wait of the thread, unless its
-// next call at the place was the next one of all; and those to several places.
+// The stores that are not in the trace: those of a run, and those to several places. A run goes from the call that has
+// begun it to the next wait of the thread. It had no other call where the next one at its place has the next number.
 void find_hidden_stores(const std::vector<TimedEvent>& events, std::vector<Span>* gaps) {
     struct Run {
         const TimedEvent* begun;
@@ -113,8 +113,8 @@ struct ArrowSearch {
             arrows.push_back({from, &wait});
     }
 
-    // The last store during the wait; of those from other nodes, whose clocks differ, and which take a while, then also
-    // one soon behind it, and then one ahead of it.
+    // The last store during the wait. Other nodes have other clocks, and their stores take a while: then the last one up
+    // to soon behind the wait.
     void end_wait(const TimedEvent& wait) {
         const auto to = stores.find(wait.of_pe);
         if (to == stores.end())

@@ -56,8 +56,8 @@ struct TraceHead {
     std::atomic<uint32_t> chunks{0};  // that are asked for; more than there are: events were lost
     uint32_t n_places = 0;
     std::atomic<uint64_t> lost{0};  // events
-    // Ticks: the begin of the first of them, and from the first pause to the end of the last one; UINT64_MAX: none, 0: a
-    // pause that has not ended.
+    // Ticks: the begin of the first of them, and from the first pause to the end of the last one. UINT64_MAX: none; 0:
+    // a pause that has not ended.
     std::atomic<uint64_t> first_lost{UINT64_MAX}, paused_from{UINT64_MAX}, paused_until{UINT64_MAX};
     os::Instant begin, end;
     uint64_t ping = 0, pong = 0;  // of clocks.h

@@ -35,6 +35,7 @@ NOT_RUN = {
     "python3 -m venv": "make makes such an environment for these tests",
     "venv/bin/pytest": "the suite's own tests, which are tests beside this one",
     "SHMEM_MT_TEST_OSHCC": "the suite's own tests, which are tests beside this one",
+    "oshrun --top": "needs a terminal and a job that runs: tests/launcher/test_top.py",
     "oshrun --hosts": "needs a second host: tests/multihost",
     "oshrun -n 4 --hosts": "needs a second host: tests/multihost",
     "mpirun --host": "needs a second host: tests/multihost",

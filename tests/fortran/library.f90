@@ -16,6 +16,7 @@ program library
   call memory()
   call teams()
   call contexts()
+  call counters()
   call order()
   call locks()
   call requests()
@@ -135,6 +136,13 @@ contains
     call shmem_barrier_all()
     call expect(flags(2) == 12, 'a put in a session')
     call shmem_ctx_destroy(ctx)
+  end subroutine
+
+  subroutine counters()
+    integer(c_int) :: last
+    last = shmemx_pcntr_num() - 1
+    call expect(last > 10 .and. c_associated(shmemx_pcntr_name(last)) .and. &
+                c_associated(shmemx_pcntr_description(last)) .and. shmemx_pcntr_get(last) >= 0, 'shmemx_pcntr')
   end subroutine
 
   subroutine order()

@@ -11,7 +11,7 @@ namespace {
 constexpr Refusal kNone = {Place::kNobody, 0, 0, 0, 0, 0};
 
 Place place(uint64_t boot, int leader, const Refusal& refusal = kNone) {
-    return {1, 1, boot, leader, refusal};
+    return {1, 1, 0, boot, leader, refusal};
 }
 
 std::string said(const std::vector<Place>& places) {
