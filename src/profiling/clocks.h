@@ -1,8 +1,8 @@
 // The clocks of hosts, for a trace: how far the clock of each node is from that of PE 0. The first PE of a node answers
 // PE 0, which takes the round trip that was shortest: its half is the error.
 //
-// Cost: 16 round trips of PE 0 for each further node, or as many as 10 ms have, at init and at finalize. Threads: one of
-// each PE.
+// Cost: 16 round trips of PE 0 for each further node, or as many as 10 ms have, at init and at finalize. Threads:
+// one of each PE.
 #pragma once
 
 #include "profiling/trace.h"

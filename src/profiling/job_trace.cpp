@@ -113,8 +113,8 @@ struct ArrowSearch {
             arrows.push_back({from, &wait});
     }
 
-    // The last store during the wait. Other nodes have other clocks, and their stores take a while: then the last one up
-    // to soon behind the wait.
+    // The last store during the wait. Other nodes have other clocks, and their stores take a while: then the last one
+    // up to soon behind the wait.
     void end_wait(const TimedEvent& wait) {
         const auto to = stores.find(wait.of_pe);
         if (to == stores.end())
