@@ -325,7 +325,7 @@ bool lacks_an_equals_sign(const char* next) {
     return true;
 }
 
-// --status [JOB]. job: the word behind it, or null; left: the number of words behind that.
+// --status [JOB] or --top [JOB]. job: the word behind it, or null; left: the number of words behind that.
 Parsed parse_job(int kind, const char* job, int left, Options* options) {
     const Parsed parsed = kind == kTop ? Parsed::kTop : Parsed::kStatus;
     if (!job)

@@ -1,7 +1,6 @@
 #include "top.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
@@ -22,6 +21,7 @@
 #include "bootstrap/status_report.h"
 #include "options.h"
 #include "os/clock.h"
+#include "os/process_table.h"
 #include "running_jobs.h"
 
 namespace heddle::launcher {
@@ -97,36 +97,16 @@ struct Use {
     std::set<int> cores;  // that its threads ran on last
 };
 
-// The fields of a thread's stat behind its name, which may have anything in it.
-bool read_thread(const std::string& path, uint64_t* ticks, int* core) {
-    char text[1024];
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    const ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    if (bytes <= 0)
-        return false;
-    text[bytes] = '\0';
-    const char* at = strrchr(text, ')');
-    constexpr int kUser = 14, kSystem = 15, kProcessor = 39;  // as proc(5) counts
-    for (int field = 3; at && field <= kProcessor; ++field) {
-        at = strchr(at + 1, ' ');
-        if (at && (field == kUser || field == kSystem))
-            *ticks += strtoull(at, nullptr, 10);
-        if (at && field == kProcessor)
-            *core = atoi(at);
-    }
-    return at != nullptr;
-}
-
 Use use_of(int pid) {
     Use use;
     const std::string folder = "/proc/" + std::to_string(pid) + "/task";
     DIR* const tasks = pid > 0 ? opendir(folder.c_str()) : nullptr;
     while (const dirent* task = tasks ? readdir(tasks) : nullptr) {
-        int core = -1;
-        if (task->d_name[0] != '.' && read_thread(folder + "/" + task->d_name + "/stat", &use.ticks, &core))
-            use.cores.insert(core);
+        os::ProcessEntry thread;
+        if (const int number = atoi(task->d_name); number > 0 && os::read_thread(pid, number, &thread)) {
+            use.ticks += thread.cpu_ticks;
+            use.cores.insert(thread.core);
+        }
     }
     if (tasks)
         closedir(tasks);

@@ -7,8 +7,8 @@
  * the exported symbols.
  *
  * A program calls the exported symbols when it is compiled without optimization, or with -DHEDDLE_NO_INLINE; and its
- * inlined code calls them where a tool replaces shmem_ functions (HEDDLE_OUT_OF_LINE, docs/decisions/0083). Under ThreadSanitizer functions are inlined at any level of optimization,
- * since it sees inlined code alone. */
+ * inlined code calls them where a tool replaces shmem_ functions (HEDDLE_OUT_OF_LINE, docs/decisions/0083). Under
+ * ThreadSanitizer functions are inlined at any level of optimization, since it sees inlined code alone. */
 #ifndef HEDDLE_INLINE_H
 #define HEDDLE_INLINE_H
 

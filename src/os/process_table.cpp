@@ -11,26 +11,42 @@
 
 namespace heddle::os {
 
-bool read_process(int pid, ProcessEntry* entry) {
-    char path[32], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    const int fd = open(pid == kThisProcess ? "/proc/self/stat" : path, O_RDONLY | O_CLOEXEC);
+static bool read_stat(const char* path, ProcessEntry* entry) {
+    char text[1024] = "";
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
     const ssize_t bytes = read(fd, text, sizeof text - 1);
     close(fd);
     const char* const name = bytes > 0 ? strchr(text, '(') : nullptr;
     char* const name_end = name ? strrchr(text, ')') : nullptr;  // the name itself may hold any character
-    // The fields 3, 4 and 22.
-    if (!name_end || sscanf(name_end,
-                            ") %c %d"
-                            "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s"
-                            "%" SCNu64,
-                            &entry->state, &entry->parent, &entry->start_ticks) != 3)
+    // The fields 3, 4, 14, 15, 22 and 39.
+    uint64_t user_ticks = 0, system_ticks = 0;
+    if (!name_end ||
+        sscanf(name_end,
+               ") %c %d"
+               "%*s%*s%*s%*s%*s%*s%*s%*s%*s"
+               "%" SCNu64 "%" SCNu64 "%*s%*s%*s%*s%*s%*s"
+               "%" SCNu64 "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s"
+               "%d",
+               &entry->state, &entry->parent, &user_ticks, &system_ticks, &entry->start_ticks, &entry->core) != 6)
         return false;
+    entry->cpu_ticks = user_ticks + system_ticks;
     *name_end = '\0';
     snprintf(entry->name, sizeof entry->name, "%s", name + 1);
     return true;
+}
+
+bool read_process(int pid, ProcessEntry* entry) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    return read_stat(pid == kThisProcess ? "/proc/self/stat" : path, entry);
+}
+
+bool read_thread(int pid, int thread, ProcessEntry* entry) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, thread);
+    return read_stat(path, entry);
 }
 
 int visible_parent() {

@@ -13,10 +13,14 @@ struct ProcessEntry {
     char state = 0;  // as ps shows it; Z and X: ended
     char name[16] = "";
     uint64_t start_ticks = 0;  // from the kernel's start to its own, of which there are sysconf(_SC_CLK_TCK) a second
+    uint64_t cpu_ticks = 0;    // of processor time, likewise
+    int core = -1;             // on which it ran last
 };
 
 // False when there is no such process.
 bool read_process(int pid, ProcessEntry* entry);
+// One of its threads.
+bool read_thread(int pid, int thread, ProcessEntry* entry);
 
 // The parent of this process; 0 when it is none of /proc's.
 int visible_parent();

@@ -6,7 +6,6 @@
 #include "profiling/trace.h"
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace heddle::profiling {

@@ -156,23 +156,15 @@ std::string to_page(const Document& document) {
 }
 
 void print_and_write(JobProfile& job) {
-    // The program's locale may have another decimal point.
-    const locale_t c_locale = newlocale(LC_ALL_MASK, "C", locale_t{});
-    const locale_t before = uselocale(c_locale);
+    const NumberFormat as_in_c;
     const char* const name = base::settings.profile;
     const Document document = make_document(job);
     std::string page = to_page(document);
-    FILE* const file = fopen(name, "w");
     const std::string json = to_json(document);
-    const bool is_written = file && fwrite(json.data(), 1, json.size(), file) == json.size();
-    const int error = errno;
-    if ((file && fclose(file) != 0) || !is_written)
-        base::report("HEDDLE_PROFILE", "%s cannot be written: %s", name, strerror(error));
-    else
+    if (write_file("HEDDLE_PROFILE", name,
+                   [&](FILE* file) { return fwrite(json.data(), 1, json.size(), file) == json.size(); }))
         page += print("\nall of it as JSON: %s\n", name);
     fputs(page.c_str(), stderr);
-    uselocale(before);
-    freelocale(c_locale);
 }
 
 }  // namespace heddle::profiling

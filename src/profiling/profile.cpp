@@ -331,21 +331,19 @@ void Profile::end_wait() {
         end_call(here);
 }
 
-// Behind the wait, or without one.
-void Profile::see(const void* word, size_t) {
-    if (!trace_)
-        return;
-    if (TraceEvent* const last = this_thread().last_call;
-        last && last->word == 0 && last->what == static_cast<uint32_t>(Kind::kWait))
+// What a wait was for becomes known behind it. There may have been none.
+void Profile::name_last(Kind kind, const void* word) {
+    TraceEvent* const last = trace_ ? this_thread().last_call : nullptr;
+    if (last && last->word == 0 && last->what == static_cast<uint32_t>(kind))
         last->word = word_of(word);
 }
 
+void Profile::see(const void* word, size_t) {
+    name_last(Kind::kWait, word);
+}
+
 void Profile::take_lock(const long* lock) {
-    if (!trace_)
-        return;
-    if (TraceEvent* const last = this_thread().last_call;
-        last && last->word == 0 && last->what == static_cast<uint32_t>(Kind::kLock))
-        last->word = word_of(lock);
+    name_last(Kind::kLock, lock);
 }
 
 void Profile::give_lock(const long* lock) {

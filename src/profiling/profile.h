@@ -106,6 +106,7 @@ class Profile : public operations::Observer {
     void close(Thread& here);
     void begin_call(Thread& here, const Place& place, Kind kind, const TraceEvent& event);
     void end_call(Thread& here);
+    void name_last(Kind kind, const void* word);
     uint32_t number_of(shmem_ctx_t ctx);
     SiteName describe(const base::Call& call, shmem_ctx_t ctx, Kind kind, uint32_t* number);
     static void leave_thread();

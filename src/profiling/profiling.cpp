@@ -9,17 +9,17 @@
 #include "memory/symmetric.h"
 #include "operations/rma.h"
 #include "os/locked.h"
+#include "os/memfd.h"
 #include "profiling/gather.h"
 #include "profiling/page.h"
 #include "profiling/profile.h"
+#include "profiling/text.h"
 #include "profiling/trace_file.h"
 #include "progress/engine.h"
 
 #include <pthread.h>
 #include <cerrno>
-#include <clocale>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -36,7 +36,7 @@ struct Observing {
 HEDDLE_PE_LOCAL base::PePointer<Observing> here;
 
 size_t profile_bytes() {
-    return base::settings.is_profiled() ? (sizeof(JobProfile) + 63) / 64 * 64 : 0;
+    return base::settings.is_profiled() ? os::round_up(sizeof(JobProfile), 64) : 0;
 }
 
 size_t all_trace_bytes() {
@@ -101,29 +101,20 @@ JobTrace take_traces(const char* function, const std::vector<ClockOffset>& at_en
 }
 
 void write(const JobTrace& trace) {
-    // The program's locale may have another decimal point.
-    const locale_t c_locale = newlocale(LC_ALL_MASK, "C", locale_t{});
-    const locale_t before = uselocale(c_locale);
+    const NumberFormat as_in_c;
     const char* const name = base::settings.trace;
-    FILE* const file = fopen(name, "w");
-    const bool is_written = file && write_trace(trace, find_arrows(trace), file);
-    const int error = errno;
-    if ((file && fclose(file) != 0) || !is_written) {
-        base::report("HEDDLE_TRACE", "%s cannot be written: %s", name, strerror(error));
-    } else {
-        fprintf(stderr, "heddle trace of %s: %zu of %d PEs, %zu events: %s\n", program_invocation_short_name,
-                trace.pes.size(), bootstrap::job.n_pes, trace.events(), name);
-        if (bootstrap::job.n_nodes > 1)
-            fprintf(stderr, "  clocks of the nodes agree within %.1f us\n",
-                    static_cast<double>(trace.clock_error_ns) * 1e-3);
-        if (trace.lost() != 0)
-            fprintf(stderr,
-                    "  %llu further events were lost: right would be a larger HEDDLE_TRACE_SIZE, or to trace less "
-                    "(shmem_pcontrol)\n",
-                    static_cast<unsigned long long>(trace.lost()));
-    }
-    uselocale(before);
-    freelocale(c_locale);
+    if (!write_file("HEDDLE_TRACE", name, [&](FILE* file) { return write_trace(trace, find_arrows(trace), file); }))
+        return;
+    fprintf(stderr, "heddle trace of %s: %zu of %d PEs, %zu events: %s\n", program_invocation_short_name,
+            trace.pes.size(), bootstrap::job.n_pes, trace.events(), name);
+    if (bootstrap::job.n_nodes > 1)
+        fprintf(stderr, "  clocks of the nodes agree within %.1f us\n",
+                static_cast<double>(trace.clock_error_ns) * 1e-3);
+    if (trace.lost() != 0)
+        fprintf(stderr,
+                "  %llu further events were lost: right would be a larger HEDDLE_TRACE_SIZE, or to trace less "
+                "(shmem_pcontrol)\n",
+                static_cast<unsigned long long>(trace.lost()));
 }
 
 void report_trace(const char* function) {

@@ -1,8 +1,12 @@
 #include "profiling/text.h"
 
+#include "base/error.h"
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 namespace heddle::profiling {
 
@@ -41,6 +45,16 @@ std::string quoted(const std::string& value) {
         i += std::max<size_t>(n, 1);
     }
     return text + '"';
+}
+
+bool write_file(const char* setting, const char* name, const std::function<bool(FILE*)>& write) {
+    FILE* const file = fopen(name, "w");
+    bool is_written = file && write(file);
+    const int error = errno;
+    is_written = (!file || fclose(file) == 0) && is_written;
+    if (!is_written)
+        base::report(setting, "%s cannot be written: %s", name, strerror(error));
+    return is_written;
 }
 
 std::string print(const char* format, ...) {

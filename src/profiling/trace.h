@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/slow_event.h"
+#include "os/memfd.h"
 #include "os/ticks.h"
 #include "profiling/counts.h"
 
@@ -44,7 +45,6 @@ struct TraceChunk {
     std::atomic<uint32_t> n{0};  // events
     uint32_t thread = 0;         // its number, of the PE
     uint32_t is_of_program = 0;  // the thread has called the interface
-    uint32_t unused = 0;
     std::array<TraceEvent, kEvents> events;
 };
 static_assert(sizeof(TraceChunk) <= TraceChunk::kBytes);
@@ -89,7 +89,7 @@ class Trace final : public base::SlowEventSink {
     TraceHead& head() { return *head_; }
 
     static constexpr uint32_t kLogs = 1024;  // threads at once
-    static constexpr size_t kHeadBytes = (sizeof(TraceHead) + 63) / 64 * 64;
+    static constexpr size_t kHeadBytes = os::round_up(sizeof(TraceHead), 64);
 
   private:
     // What a thread writes to; of a thread that has ended: what the next one writes to.

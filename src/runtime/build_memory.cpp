@@ -26,20 +26,14 @@ namespace {
 // The PEs that share memory exchange their sizes, agree on one layout, and map it.
 bool map_memory(const char* function, const memory::StaticRange& data, char* error, size_t error_bytes) {
     const size_t heap_bytes = base::settings.symmetric_size;
-    const uint8_t tools = own_tools();
-    bootstrap::exchange(function, {heap_bytes, data.bytes(), tools, base::settings.trace_size});
+    bootstrap::exchange(function, {heap_bytes, data.bytes(), own_tools(), base::settings.trace_size});
     size_t data_bytes = 0;
     for (int pe = 0; pe < job.n_pes; ++pe) {
         if (job.slot_of(pe) < 0)
             continue;
         const bootstrap::Post post = bootstrap::posted(job.slot_of(pe));
-        for (const Tool tool : {kProfile, kStats, kTrace}) {
-            const bool is_here = tools & tool;
-            if (is_here == static_cast<bool>(post[2] & tool))
-                continue;
-            describe_unlike(tool, is_here ? job.pe : pe, is_here ? pe : job.pe, error, error_bytes);
+        if (!are_alike(kAgreed, pe, static_cast<uint8_t>(post[2]), error, error_bytes))
             return false;
-        }
         if (post[3] != base::settings.trace_size) {
             snprintf(error, error_bytes,
                      "HEDDLE_TRACE_SIZE is %zu bytes here, but %zu on PE %d: right would be one value for all",

@@ -39,14 +39,14 @@ namespace {
 
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
 
-// Whether pe has the tool. False with the reason in error where that cannot be told. The part of a PE's address blob
-// behind its rails is the byte of its tools; none is no part.
-bool has_tool(int pe, Tool tool, bool* has, char* error, size_t error_bytes) {
+// The tools of pe: the byte behind the rails in its address blob; none is no part. False with the reason in error where
+// that cannot be told.
+bool find_tools(int pe, uint8_t* tools, char* error, size_t error_bytes) {
     char address_blob[fabric::kMaxAddressBlobBytes];
     const size_t bytes = bootstrap::address_blob_of(pe, address_blob, error, error_bytes);
     const fabric::Part there =
         bytes == 0 ? fabric::Part{} : fabric::part_of(address_blob, bytes, fabric::network->rails());
-    *has = there.bytes == 1 && static_cast<uint8_t>(*there.data) & tool;
+    *tools = there.bytes == 1 ? static_cast<uint8_t>(*there.data) : 0;
     return bytes != 0;
 }
 
@@ -252,32 +252,19 @@ bool agree_on_races(char* error, size_t error_bytes) {
         return true;  // nobody looks
     const int end = job.pe == 0 ? job.n_pes : 1;
     for (int pe = 0; pe < end; ++pe) {
-        bool has = false;
-        if (!has_tool(pe, kRaces, &has, error, error_bytes))
+        uint8_t tools = 0;
+        if (!find_tools(pe, &tools, error, error_bytes) || !are_alike(kRaces, pe, tools, error, error_bytes))
             return false;
-        if (!has) {
-            snprintf(error, error_bytes,
-                     "PE %d looks for races (HEDDLE_RACES), and PE %d does not: right would be the same on all PEs "
-                     "(mpirun -x HEDDLE_RACES)",
-                     job.pe, pe);
-            return false;
-        }
     }
     return true;
 }
 
 bool agree_on_tools(char* error, size_t error_bytes) {
+    if ((own_tools() & kAgreed) == 0)
+        return true;
     const int next = (job.pe + 1) % job.n_pes;
-    for (const Tool tool : {kProfile, kStats, kTrace}) {
-        bool has = true;
-        if (own_tools() & tool && !has_tool(next, tool, &has, error, error_bytes))
-            return false;
-        if (!has) {
-            describe_unlike(tool, job.pe, next, error, error_bytes);
-            return false;
-        }
-    }
-    return true;
+    uint8_t tools = 0;
+    return find_tools(next, &tools, error, error_bytes) && are_alike(kAgreed, next, tools, error, error_bytes);
 }
 
 bool serve_network(char* error, size_t error_bytes) {

@@ -116,8 +116,7 @@ void print(const JobCounters& counters) {
 
 }  // namespace
 
-// What this itself sends is not counted. PEs pass their counters on in rounds: of 16 neighbors the first takes those of
-// the others.
+// What this itself sends is not counted.
 void report_counters(const char* function) {
     if (!base::settings.stats)
         return;

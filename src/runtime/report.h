@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/counters.h"
+#include "os/memfd.h"
 #include "profiling/counts.h"
 
 #include <array>
@@ -27,7 +28,7 @@ struct JobCounters {
 };
 
 // Of each PE's heap, behind the bytes of its profile, where the PEs leave their counters for each other.
-constexpr size_t kCountersBytes = (sizeof(JobCounters) + 63) / 64 * 64;
+constexpr size_t kCountersBytes = os::round_up(sizeof(JobCounters), 64);
 
 // If HEDDLE_STATS asks for it, PE 0 prints a table of the counters of all PEs: sum, least and most with their PEs, and
 // for few PEs those of each. To be called by all PEs behind the last meeting of all, while they can still be reached.

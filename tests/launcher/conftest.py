@@ -130,3 +130,11 @@ def program(python, tmp_path):
 @pytest.fixture
 def shell(script):
     return lambda name, text: script(name, f"#!/bin/sh\n{text}")
+
+
+@pytest.fixture(scope="session")
+def hangs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hangs")
+    subprocess.run([build() / "bin" / "oshcc", "-g", "-O1", PROGRAMS / "hangs.c", "-o", folder / "hangs"], check=True,
+                   timeout=PROMPT_S)
+    return folder / "hangs"

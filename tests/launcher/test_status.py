@@ -10,7 +10,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import PROGRAMS, PROMPT_S, build, wait_until
+from conftest import PROGRAMS, wait_until
 from pmi_manager import Manager
 from processes import alive
 
@@ -66,14 +66,6 @@ def numbers(text):
     """(0, 1, 3) of "0-1, 3"."""
     parts = [tuple(map(int, part.split("-"))) for part in text.split(", ")]
     return tuple(number for part in parts for number in range(part[0], part[-1] + 1))
-
-
-@pytest.fixture(scope="session")
-def hangs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hangs")
-    subprocess.run([build() / "bin" / "oshcc", "-g", "-O1", PROGRAMS / "hangs.c", "-o", folder / "hangs"], check=True,
-                   timeout=PROMPT_S)
-    return folder / "hangs"
 
 
 def groups(count, first, others):

@@ -12,15 +12,7 @@ import subprocess
 import termios
 
 import pytest
-from conftest import PROGRAMS, PROMPT_S, build, wait_until
-
-
-@pytest.fixture(scope="session")
-def hangs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hangs")
-    subprocess.run([build() / "bin" / "oshcc", "-g", "-O1", PROGRAMS / "hangs.c", "-o", folder / "hangs"], check=True,
-                   timeout=PROMPT_S)
-    return folder / "hangs"
+from conftest import PROMPT_S, wait_until
 
 
 class Terminal:
@@ -72,7 +64,9 @@ class Terminal:
 @pytest.fixture
 def opened(oshrun):
     terminals = []
-    def open_one(pid, **size):
+    def open_one(pid, has_job=True, **size):
+        # An oshrun that has just been started has no job yet.
+        assert not has_job or wait_until(lambda: oshrun.run("--status", pid).status == 0)
         terminals.append(Terminal(oshrun, pid, **size))
         return terminals[-1]
     yield open_one
@@ -185,7 +179,7 @@ def test_without_a_terminal_there_is_a_message(oshrun):
 
 
 def test_what_is_no_job_is_named(oshrun, opened):
-    terminal = opened(os.getpid())
+    terminal = opened(os.getpid(), has_job=False)
     err = terminal.top.communicate(timeout=PROMPT_S)[1].decode()
     assert terminal.top.returncode == 1
     assert err == f"oshrun: --top {os.getpid()}: this process is no oshrun and no PE of yours with a job on this host\n"
